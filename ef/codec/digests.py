@@ -1,0 +1,51 @@
+"""Digests: blake3 over stored bytes, never over a re-encoding.
+
+record digest = blake3(header bytes).  body commitment = blake3(salt || stored body bytes).
+uuid of an event = first 16 bytes of blake3 over stream and idempotency key, with the version bits of a UUIDv8.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blake3 import blake3
+
+from .cbor import encode
+
+SALT_BYTES = 16
+DIGEST_BYTES = 32
+ZERO = bytes(DIGEST_BYTES)
+"""The previous digest of a first record that continues nothing."""
+
+
+def record_digest(header: bytes) -> bytes:
+    """The digest of a record: blake3 of its header bytes as stored (32 bytes)."""
+    return blake3(header).digest()
+
+
+def commitment(salt: bytes, body: bytes) -> bytes:
+    """The commitment to a body: blake3(salt || stored body bytes) (32 bytes)."""
+    return blake3(salt + body).digest()
+
+
+def value_digest(value: Any) -> bytes:
+    """blake3 of the canonical bytes of a value: state digests, context digests."""
+    return blake3(encode(value)).digest()
+
+
+def event_uuid(stream: str, key: str) -> bytes:
+    """16 bytes that name an event, made from its stream and its idempotency key (UUIDv8 layout, RFC 9562)."""
+    raw = bytearray(blake3(encode([stream, key])).digest()[:16])
+    raw[6] = (raw[6] & 0x0F) | 0x80
+    raw[8] = (raw[8] & 0x3F) | 0x80
+    return bytes(raw)
+
+
+def anchor_id(stream: str, kind: str, key: str, ground: list[Any], rule: list[Any]) -> str:
+    """The id of an anchor, from what makes it the same: `ground` is [item key, part, start, end] per source."""
+    return "an:" + blake3(encode([stream, kind, key, ground, rule])).hexdigest()[:24]
+
+
+def short_name(text: str) -> str:
+    """A bounded stand-in for a provider id that is too long or not valid text."""
+    return "h:" + blake3(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,218 @@
+"""Bytes of a record: header array, frame, body encoding. Layout and versions: docs/log-format.md.
+
+A frame is self-delimiting, so that a record can be carved out of a damaged file:
+    magic "EFr1" | header length u32 | body length u32 | salt 16 | record digest 32 | header | body
+The body of a record whose place is not inline has length 0 in the frame; its salt is there all the same.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import Damaged, InputRefused
+from ..events import (
+    Basis,
+    Cause,
+    Channel,
+    Group,
+    Header,
+    ItemFacts,
+    Origin,
+    PartFacts,
+    PartKind,
+    Place,
+)
+from . import cbor
+from .digests import DIGEST_BYTES, SALT_BYTES, commitment, record_digest
+from .limits import BODY_BYTES_MAX, HEADER_BYTES_MAX, KEY_BYTES_MAX, NAME_BYTES_MAX
+
+FORMAT = 1
+MAGIC = b"EFr1"
+FRAME = struct.Struct(f">4sII{SALT_BYTES}s{DIGEST_BYTES}s")
+COMPRESS_FROM = 512
+"""Bodies below this many bytes are stored as they are."""
+
+
+def encode_header(h: Header) -> bytes:
+    """Canonical header bytes; refuses text and sizes beyond the limits."""
+    for what, text, most in (
+        ("stream", h.stream, NAME_BYTES_MAX),
+        ("key", h.key, KEY_BYTES_MAX),
+        ("group", h.group.id if h.group else "", NAME_BYTES_MAX),
+    ):
+        if len(text.encode("utf-8", "surrogatepass")) > most:
+            raise InputRefused(
+                where=f"{h.kind} in {h.stream[:80]}",
+                why=f"its {what} is longer than {most} bytes",
+                remedy="Use a shorter one.",
+            )
+    data = cbor.encode(
+        [
+            FORMAT,
+            h.kind,
+            h.version,
+            h.required,
+            h.stream,
+            h.seq,
+            h.uuid,
+            h.key,
+            h.recorded_at,
+            h.occurred_at,
+            h.basis.value,
+            h.channel.value,
+            [h.origin.source, h.origin.line, h.origin.start, h.origin.end] if h.origin else None,
+            [h.cause.stream, h.cause.seq] if h.cause else None,
+            [h.group.id, h.group.inferred] if h.group else None,
+            _item_value(h.item) if h.item else None,
+            h.commitment,
+            h.body_size,
+            h.place.value,
+            list(h.reader) if h.reader else None,
+            h.encoding,
+            h.prev_stream,
+            h.prev_store,
+        ],
+        where=f"header of {h.kind}",
+    )
+    if len(data) > HEADER_BYTES_MAX:
+        raise InputRefused(
+            where=f"{h.kind} in {h.stream}",
+            why=f"its header has {len(data)} bytes, more than {HEADER_BYTES_MAX}",
+            remedy="Split the item.",
+        )
+    return data
+
+
+def _item_value(item: ItemFacts) -> list[Any]:
+    parts = [[p.kind.value, p.channel.value, p.call_id] for p in item.parts]
+    return [item.role, parts, item.tokens, item.meter]
+
+
+def decode_header(data: bytes, *, strict: bool = False) -> Header:
+    """The header that `data` spells; raises cbor.Malformed when it is not one of this format.
+
+    `strict` (a foreign store, a verify) also demands the canonical form; else bytes whose digest holds suffice.
+    """
+    v = cbor.decode(data) if strict else cbor.decode_trusted(data)
+    if not isinstance(v, list) or len(v) != 23 or v[0] != FORMAT:
+        raise cbor.Malformed("not a header of format 1")
+    try:
+        header = Header(
+            *v[1:10],
+            Basis(v[10]),
+            Channel(v[11]),
+            Origin(*v[12]) if v[12] is not None else None,
+            Cause(*v[13]) if v[13] is not None else None,
+            Group(*v[14]) if v[14] is not None else None,
+            _item_facts(v[15]) if v[15] is not None else None,
+            v[16],
+            v[17],
+            Place(v[18]),
+            (v[19][0], v[19][1]) if v[19] is not None else None,
+            *v[20:],
+        )
+    except (TypeError, ValueError, IndexError, KeyError) as fault:
+        raise cbor.Malformed(f"a header field has a wrong form: {fault}") from None
+    if not _well_typed(header):
+        raise cbor.Malformed("a header field has a wrong type")
+    return header
+
+
+def _item_facts(v: Any) -> ItemFacts:
+    role, parts, tokens, meter = v
+    return ItemFacts(
+        role, tuple(PartFacts(PartKind(k), Channel(c), call) for k, c, call in parts), tokens, meter
+    )
+
+
+def _well_typed(h: Header) -> bool:
+    texts = (h.kind, h.stream, h.key, h.encoding)
+    counts = (h.version, h.seq, h.recorded_at, h.body_size)
+    digests = (h.commitment, h.prev_stream, h.prev_store)
+    return (
+        all(type(t) is str for t in texts)
+        and all(type(n) is int and n >= 0 for n in counts)
+        and all(type(d) is bytes and len(d) == DIGEST_BYTES for d in digests)
+        and type(h.required) is bool
+        and type(h.uuid) is bytes
+        and (h.occurred_at is None or type(h.occurred_at) is int)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A stored record: raw header bytes (verified against the digest), salt, stored body bytes (may be empty)."""
+
+    header_bytes: bytes
+    header: Header
+    salt: bytes
+    digest: bytes
+    body: bytes
+
+
+def encode_frame(header_bytes: bytes, salt: bytes, body: bytes) -> bytes:
+    """The frame of a record; `body` is empty when the record's place is not inline."""
+    digest = record_digest(header_bytes)
+    return FRAME.pack(MAGIC, len(header_bytes), len(body), salt, digest) + header_bytes + body
+
+
+def decode_frame(data: bytes, *, where: str, strict: bool = False) -> Frame:
+    """The record in `data`, its header digest checked and its header decoded; raises Damaged, naming `where`."""
+    if len(data) < FRAME.size:
+        raise Damaged(where=where, what="the frame is cut off")
+    magic, header_size, body_size, salt, digest = FRAME.unpack_from(data)
+    if magic != MAGIC or len(data) != FRAME.size + header_size + body_size:
+        raise Damaged(where=where, what="the frame's magic or lengths are wrong")
+    header_bytes = data[FRAME.size : FRAME.size + header_size]
+    if record_digest(header_bytes) != digest:
+        raise Damaged(where=where, what="the header does not match its digest")
+    try:
+        header = decode_header(header_bytes, strict=strict)
+    except cbor.Malformed as fault:
+        raise Damaged(where=where, what=f"the header cannot be read: {fault}") from None
+    return Frame(header_bytes, header, salt, digest, data[FRAME.size + header_size :])
+
+
+def pack_body(plain: bytes, *, where: str) -> tuple[str, bytes]:
+    """(encoding, stored bytes): compressed when that saves at least an eighth."""
+    if len(plain) > BODY_BYTES_MAX:
+        raise InputRefused(
+            where=where,
+            why=f"its body has {len(plain)} bytes, more than {BODY_BYTES_MAX}",
+            remedy="Split it, or store a reference to it.",
+        )
+    if len(plain) >= COMPRESS_FROM:
+        packed = zlib.compress(plain, 6)
+        if len(packed) * 8 <= len(plain) * 7:
+            return "zlib", packed
+    return "none", plain
+
+
+def unpack_body(h: Header, salt: bytes, stored: bytes, *, where: str) -> bytes:
+    """The plain body, its commitment checked; raises Damaged."""
+    if commitment(salt, stored) != h.commitment:
+        raise Damaged(where=where, what="the body does not match its commitment")
+    if h.encoding == "none":
+        plain = stored
+    elif h.encoding == "zlib":
+        plain = _inflate(stored, h.body_size, where)
+    else:
+        raise Damaged(where=where, what=f"body encoding {h.encoding!r} is not known")
+    if len(plain) != h.body_size:
+        raise Damaged(where=where, what=f"the body has {len(plain)} bytes, not {h.body_size}")
+    return plain
+
+
+def _inflate(stored: bytes, size: int, where: str) -> bytes:
+    """Never makes more than `size` + 1 bytes: a foreign store may hold a decompression bomb."""
+    try:
+        inflater = zlib.decompressobj()
+        plain = inflater.decompress(stored, size + 1)
+    except zlib.error as fault:
+        raise Damaged(where=where, what=f"the body does not decompress: {fault}") from None
+    if not inflater.eof or inflater.unused_data:
+        raise Damaged(where=where, what="the compressed body has a wrong length")
+    return plain

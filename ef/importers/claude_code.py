@@ -1,0 +1,488 @@
+"""Claude Code transcripts (JSON lines) -> meanings.
+
+One `Translator` reads one file from its first line. Records that are delivered to a model become items; compaction
+boundaries, titles, usage and closed calls become events of their own; everything else stays in the source. Inline
+sub-agents (`isSidechain`) become sessions of their own, children of the main one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from blake3 import blake3
+
+from ..events import (
+    Basis,
+    CallClosed,
+    Channel,
+    Event,
+    ForeignCompaction,
+    Group,
+    ItemAppended,
+    ItemReplaced,
+    Origin,
+    Part,
+    PartKind,
+    Place,
+    Reading,
+    RouteChanged,
+    SessionDescribed,
+    SessionOpened,
+    ToolCall,
+    UsageReported,
+)
+from ..log import Draft
+from ..log.base import Assigned, LateEvent
+from ..meter import METER, estimate
+from ..readers import claude_code as reader
+from ..readers.jsonvalues import DEPTH_REMARKED, depth, has_lone_surrogate, read_line
+from .lines import RawLine
+from .meaning import Meaning, Remark, Translation
+from .names import facts_of, session_name, session_stream
+
+FORMAT = reader.NAME
+_KNOWN = frozenset(
+    """user assistant system progress file-history-snapshot summary queue-operation attachment permission-mode mode
+    last-prompt ai-title custom-title pr-link agent-name agent-color tag worktree-state""".split()
+)
+_MARKS = frozenset("uuid sessionId timestamp message leafUuid snapshot operation messageId".split())
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def recognises(head: bytes) -> bool:
+    """Whether the first bytes of a file look like this format."""
+    rows = head.split(b"\n")
+    for n, row in enumerate(rows[:200]):
+        found = read_line(row)
+        for each in found.values:
+            record = each.value
+            if isinstance(record, dict) and record.get("type") in _KNOWN and _MARKS & record.keys():
+                return True
+        if n == len(rows) - 1 and found.rest is not None and not found.values:
+            return row.lstrip().startswith(b"{") and b'"type"' in row
+    return False
+
+
+def translate(
+    lines: Iterable[RawLine], *, source: str, store: str, session: str | None = None
+) -> Translation:
+    """What a file means. `session` overrides the session's id; `store` is the id of the store that opens it."""
+    translator = _Translator(source, store, session)
+    for line in lines:
+        translator.line(line)
+    translator.finish()
+    return translator.out
+
+
+class _Chain:
+    """What is known of one session stream while its file is read."""
+
+    def __init__(self, stream: str, *, side: bool) -> None:
+        self.stream, self.side = stream, side
+        self.group: str | None = None
+        self.open_calls: dict[str, tuple[str, int, ToolCall]] = {}
+        self.calls: dict[str, ToolCall] = {}
+        self.model: str | None = None
+        self.usage: tuple[str, Any] | None = None
+        self.last_key: str | None = None
+
+
+class _Translator:
+    def __init__(self, source: str, store: str, session: str | None) -> None:
+        self.out = Translation()
+        self.source, self.store = source, store
+        self._named = session
+        self._main: _Chain | None = None
+        self._chains: dict[str, _Chain] = {}
+        self._uuids: dict[str, tuple[str, _Chain | None]] = {}
+        self._parents: list[tuple[str, int, int]] = []
+        self._absent: dict[str, list[tuple[int, int]]] = {}
+        self._occurrences: dict[str, int] = {}
+
+    # One line.
+
+    def line(self, line: RawLine) -> None:
+        found = read_line(line.data)
+        for kind in sorted(found.remarks):
+            self._remark(kind, line, line.start, _REMARKS[kind])
+        if found.rest is not None and "too-deep" not in found.remarks:
+            self._unreadable(line, found.rest, alone=not found.values)
+        for value in found.values:
+            at = line.start + value.start
+            if not isinstance(value.value, dict):
+                self._remark(
+                    "not-object", line, at, "a JSON value that is not an object; kept, not read"
+                )
+                continue
+            self.out.records += 1
+            self._record(value.value, line.data[value.start : value.end], line, at)
+
+    def _unreadable(self, line: RawLine, rest: int, *, alone: bool) -> None:
+        piece = line.data[rest:]
+        if alone and piece.lstrip().startswith(b"//"):
+            self._remark("comment", line, line.start + rest, "a comment; kept, not read")
+        elif not line.ended:
+            self._remark(
+                "torn-tail",
+                line,
+                line.start + rest,
+                "the last line is not complete; it waits until it is",
+            )
+        else:
+            self._remark("not-json", line, line.start + rest, "not JSON; kept, not read")
+
+    def _remark(self, kind: str, line: RawLine, offset: int, text: str) -> None:
+        self.out.remarks.append(Remark(kind, line.number, offset, text))
+
+    # One record.
+
+    def _record(self, record: dict[str, Any], data: bytes, line: RawLine, at: int) -> None:
+        digest = blake3(data).hexdigest()[:32]
+        uuid = record.get("uuid")
+        uuid = uuid if isinstance(uuid, str) and uuid else None
+        if uuid is None:
+            nth = self._occurrences[digest] = self._occurrences.get(digest, -1) + 1
+            key = f"{digest}.{nth}"
+        else:
+            key = f"{digest}.0"
+        known = self._uuids.get(uuid) if uuid else None
+        if known is not None and known[0] == key:
+            return
+        chain = self._chain(record, line, at)
+        self._parent(record, uuid, line, at)
+        if record.get("type") not in _KNOWN:
+            self._remark(
+                "unknown-type",
+                line,
+                at,
+                f"record type {str(record.get('type'))[:60]!r} is not known; kept",
+            )
+        at_time, basis = occurred(record.get("timestamp"))
+        origin = Origin(self.source, line.number, at, at + len(data))
+        if uuid:
+            if known is not None:
+                self._remark(
+                    "uuid-conflict", line, at, "this uuid stands before with other content"
+                )
+            self._uuids[uuid] = (key, chain)
+        for meaning in self._meanings(record, data, key, chain, line, at, known):
+            meaning.drafts = [
+                _stamped(
+                    draft, at_time, basis, origin if draft.place is Place.SOURCE else draft.origin
+                )
+                for draft in meaning.drafts
+            ]
+            self.out.meanings.append(meaning)
+
+    def _parent(self, record: dict[str, Any], uuid: str | None, line: RawLine, at: int) -> None:
+        parent = record.get("parentUuid")
+        if isinstance(parent, str) and parent not in self._uuids:
+            self._absent.setdefault(parent, []).append((line.number, at))
+        if uuid in self._absent:
+            for number, offset in self._absent.pop(uuid):  # type: ignore[arg-type]
+                self.out.remarks.append(
+                    Remark(
+                        "parent-later",
+                        number,
+                        offset,
+                        "its parent stands later in the file; file order is kept",
+                    )
+                )
+
+    def finish(self) -> None:
+        """The end of the file as it is now: says something only to the source's remarks."""
+        for places in self._absent.values():
+            for number, offset in places:
+                self.out.remarks.append(
+                    Remark(
+                        "dangling-parent",
+                        number,
+                        offset,
+                        "its parent is not in the file; file order is kept",
+                    )
+                )
+        self.out.remarks.sort(key=lambda r: (r.offset, r.kind))
+
+    # Sessions.
+
+    def _chain(self, record: dict[str, Any], line: RawLine, at: int) -> _Chain | None:
+        side = record.get("isSidechain") is True
+        given = record.get("sessionId")
+        if self._main is None:
+            if not isinstance(given, str) or not given:
+                return None
+            agent = record.get("agentId")
+            suffix = f".agent-{agent}" if side and isinstance(agent, str) and agent else ""
+            name = session_name((self._named or given) + suffix)
+            self._main = self._open(name, "subagent" if side else "root", None, None, side=side)
+        if not side or self._main.side:
+            return self._main
+        parent = record.get("parentUuid")
+        known = self._uuids.get(parent) if isinstance(parent, str) else None
+        if known is not None and known[1] is not None and known[1].side:
+            return known[1]
+        return self._side_chain(record)
+
+    def _side_chain(self, record: dict[str, Any]) -> _Chain:
+        """A sub-agent begins: a child of the call whose prompt it was given, else of the newest open agent call."""
+        assert self._main is not None
+        agent = record.get("agentId")
+        if isinstance(agent, str) and agent in self._chains:
+            return self._chains[agent]
+        root = str(record.get("agentId") or record.get("uuid") or f"n{len(self._chains) + 1}")
+        name = session_name(f"{self._main.stream.partition('/')[2]}.agent-{root[:36]}")
+        prompt = "".join(p.text for p in reader.reading(record).parts)
+        agents = [(key, c) for key, _, c in self._main.open_calls.values() if c.action == "agent"]
+        match = [key for key, c in agents if c.text == prompt] or [key for key, _ in agents[-1:]]
+        chain = self._open(
+            name,
+            "subagent",
+            self._main.stream,
+            match[0] if match else self._main.last_key,
+            side=True,
+        )
+        self._chains[root] = chain
+        return chain
+
+    def _open(
+        self, name: str, relation: str, parent: str | None, parent_key: str | None, *, side: bool
+    ) -> _Chain:
+        stream = session_stream(name)
+        store = self.store
+
+        def opened(assigned: Assigned) -> Event:
+            if parent is None or parent_key is None:
+                return SessionOpened(store, relation, FORMAT)
+            tip = assigned[parent, parent_key]
+            return SessionOpened(store, relation, FORMAT, parent, tip.seq, tip.digest)
+
+        draft = Draft(stream, "open", opened, Channel.IMPORTER)
+        self.out.meanings.append(Meaning(stream, "open", [draft]))
+        self.out.sessions.append(name)
+        return _Chain(stream, side=side)
+
+    # What a record means.
+
+    def _meanings(
+        self,
+        record: dict[str, Any],
+        data: bytes,
+        key: str,
+        chain: _Chain | None,
+        line: RawLine,
+        at: int,
+        known: tuple[str, _Chain | None] | None,
+    ) -> list[Meaning]:
+        kind = record.get("type")
+        if kind == "summary" and self._main is not None and record.get("leafUuid") in self._uuids:
+            return self._title(record.get("summary"), key, self._main)
+        if chain is None:
+            return []
+        if kind in ("ai-title", "custom-title"):
+            return self._title(
+                record.get("aiTitle") or record.get("customTitle") or record.get("title"),
+                key,
+                chain,
+            )
+        if kind == "system":
+            return self._system(record, key, chain)
+        if reader.is_item(record):
+            return [self._item(record, data, key, chain, line, at, known)]
+        return []
+
+    def _title(self, title: Any, key: str, chain: _Chain) -> list[Meaning]:
+        if not isinstance(title, str) or not title.strip():
+            return []
+        text = title.strip()[:400].encode("utf-8", "replace").decode()
+        return [Meaning(chain.stream, key, [_event(chain, key, SessionDescribed(text))])]
+
+    def _system(self, record: dict[str, Any], key: str, chain: _Chain) -> list[Meaning]:
+        subtype = record.get("subtype")
+        if subtype not in ("compact_boundary", "microcompact_boundary"):
+            return []
+        form = "compact" if subtype == "compact_boundary" else "microcompact"
+        facts = record.get(f"{form}Metadata")
+        facts = facts if isinstance(facts, dict) else {}
+        trigger, tokens = facts.get("trigger"), facts.get("preTokens")
+        dropped = facts.get("compactedToolIds")
+        event = ForeignCompaction(
+            FORMAT,
+            form,
+            reader.name_of(trigger) if isinstance(trigger, str) else None,
+            _count(tokens),
+            tuple(reader.name_of(d) for d in dropped if isinstance(d, str))
+            if isinstance(dropped, list)
+            else (),
+        )
+        return [Meaning(chain.stream, key, [_event(chain, key, event)])]
+
+    def _item(
+        self,
+        record: dict[str, Any],
+        data: bytes,
+        key: str,
+        chain: _Chain,
+        line: RawLine,
+        at: int,
+        known: tuple[str, _Chain | None] | None,
+    ) -> Meaning:
+        reading = self._spoken(reader.reading(record), chain)
+        self._remark_item(record, reading, chain, line, at)
+        before = self._closers(reading, key, chain)
+        route = self._route(record, key, chain)
+        replaces = known[0] if known is not None and known[1] is chain else None
+        if replaces is not None:
+            before, route = [], []
+        item = Draft(
+            chain.stream,
+            key,
+            ItemReplaced(data) if replaces else ItemAppended(data),
+            Channel.IMPORTER,
+            item=facts_of(reading, METER, estimate(reading)),
+            group=Group(reading.group) if reading.group else None,
+            reader=(reader.NAME, reader.VERSION),
+            place=Place.SOURCE,
+            cause_key=replaces,
+        )
+        self._remember(reading, key, chain)
+        drafts = [*before, *route, item, *self._usage(record, key, chain)]
+        return Meaning(chain.stream, key, drafts, len(before) + len(route), reading)
+
+    def _spoken(self, reading: Reading, chain: _Chain) -> Reading:
+        """Results speak with the channel of what was called."""
+        parts = tuple(
+            Part(p.kind, reader.channel_of_result(chain.calls.get(p.call_id or "")), p.text, p.call_id, p.block, None, p.result)
+            if p.kind is PartKind.TOOL_RESULT
+            else p
+            for p in reading.parts
+        )  # fmt: skip
+        return Reading(reading.role, parts, reading.group)
+
+    def _remark_item(
+        self, record: dict[str, Any], reading: Reading, chain: _Chain, line: RawLine, at: int
+    ) -> None:
+        if depth(record["message"] if "message" in record else record) > DEPTH_REMARKED - 2:
+            self._remark("too-deep", line, at, _REMARKS["too-deep"])
+        for part in reading.parts:
+            if part.kind is PartKind.OPAQUE:
+                self._remark(
+                    "unknown-block", line, at, "a block of a kind that is not known; kept as it is"
+                )
+            if part.result is not None:
+                if part.call_id not in chain.calls:
+                    self._remark(
+                        "orphan-result",
+                        line,
+                        at,
+                        "a tool result whose call is not before it in the file",
+                    )
+                if part.text.startswith("<persisted-output>"):
+                    self._remark(
+                        "persisted-output",
+                        line,
+                        at,
+                        "the transcript holds only a part of this tool's output",
+                    )
+            texts = (part.text, part.call.command if part.call else None)
+            if any(t and has_lone_surrogate(t) for t in texts):
+                self._remark("encoding", line, at, _REMARKS["encoding"])
+
+    def _closers(self, reading: Reading, key: str, chain: _Chain) -> list[Draft]:
+        """A new model response begins while calls wait for a result: they will get none in the model's sight."""
+        if reading.role != "assistant" or (
+            reading.group is not None and reading.group == chain.group
+        ):
+            return []
+        chain.group = reading.group
+        closed = [
+            Draft(
+                chain.stream,
+                f"{key}/close/{n}",
+                _closed(chain.stream, item, part, call),
+                Channel.IMPORTER,
+            )
+            for n, (call, (item, part, _)) in enumerate(chain.open_calls.items())
+        ]
+        chain.open_calls.clear()
+        return closed
+
+    def _remember(self, reading: Reading, key: str, chain: _Chain) -> None:
+        chain.last_key = key
+        for n, part in enumerate(reading.parts):
+            if part.call is not None:
+                chain.open_calls[part.call.call_id] = (key, n, part.call)
+                chain.calls[part.call.call_id] = part.call
+            elif part.result is not None:
+                chain.open_calls.pop(part.result.call_id, None)
+
+    def _route(self, record: dict[str, Any], key: str, chain: _Chain) -> list[Draft]:
+        model = record["message"].get("model") if isinstance(record.get("message"), dict) else None
+        if (
+            not isinstance(model, str)
+            or not model
+            or reader.is_synthetic(record)
+            or model == chain.model
+        ):
+            return []
+        chain.model = model
+        return [_event(chain, f"{key}/route", RouteChanged("anthropic", reader.name_of(model)))]
+
+    def _usage(self, record: dict[str, Any], key: str, chain: _Chain) -> list[Draft]:
+        message = record.get("message")
+        usage = message.get("usage") if isinstance(message, dict) else None
+        group = message.get("id") if isinstance(message, dict) else None
+        if (
+            not isinstance(usage, dict)
+            or not isinstance(group, str)
+            or chain.usage == (group, usage)
+        ):
+            return []
+        chain.usage = (group, usage)
+        names = (
+            "input_tokens",
+            "output_tokens",
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+        )
+        report = UsageReported(reader.name_of(group), *(_count(usage.get(name)) for name in names))
+        return [_event(chain, f"{key}/usage", report)]
+
+
+_REMARKS = {
+    "encoding": "bytes or escapes that are not valid text; the bytes are kept exactly",
+    "duplicate-keys": "a key stands twice in one object; its first value is read",
+    "glued": "more than one value on one line; each is read",
+    "too-deep": f"nested deeper than {DEPTH_REMARKED}; the bytes are kept exactly",
+}
+
+
+def _event(chain: _Chain, key: str, event: Event) -> Draft:
+    return Draft(chain.stream, key, event, Channel.IMPORTER)
+
+
+def _closed(stream: str, item: str, part: int, call: str) -> LateEvent:
+    return lambda assigned: CallClosed(call, assigned[stream, item].seq, part, "interrupted")
+
+
+def _stamped(draft: Draft, at: int | None, basis: Basis, origin: Origin | None) -> Draft:
+    return replace(draft, occurred_at=at, basis=basis, origin=origin)
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < 2**53 else None
+
+
+def occurred(stamp: Any) -> tuple[int | None, Basis]:
+    """Microseconds since 1970 UTC and their basis; a stamp that is absent or absurd is unknown, never a guess."""
+    if not isinstance(stamp, str):
+        return None, Basis.UNKNOWN
+    try:
+        moment = datetime.fromisoformat(stamp)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        micros = (moment - _EPOCH) // timedelta(microseconds=1)
+    except (ValueError, OverflowError):
+        return None, Basis.UNKNOWN
+    return (micros, Basis.CLAIMED) if micros >= 0 else (None, Basis.UNKNOWN)

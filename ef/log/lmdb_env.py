@@ -1,0 +1,311 @@
+"""The LMDB environment of a store: the only module that imports lmdb.
+
+Rules (each is here because a measurement forces it): `sync` and `metasync` on, never `writemap` or `map_async`,
+asserted from the environment's own flags; a store is born in a temporary folder and renamed into place; the lock
+file's inode is compared before each commit; an exception from a commit means that its outcome is unknown, so the
+environment is closed and opened again; a map that is full grows; a forked process opens its own environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import lmdb
+
+from ..errors import CannotWrite, Damaged, OutcomeUnknown, StoreUnavailable
+from . import databytes
+
+T = TypeVar("T")
+DATABASES = (b"log", b"seq", b"key", b"stream")
+MAP_SIZES = (64 << 30, 4 << 30, 256 << 20)
+"""Address space to ask for, largest first: it costs nothing but address space, which containers may limit."""
+
+_CORRUPT = (
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+    lmdb.InvalidError,
+    lmdb.VersionMismatchError,
+)
+
+
+class CommitFailed(Exception):
+    """A commit raised; the environment has been opened again, so the caller can look what was kept."""
+
+
+class Txn:
+    """A transaction with the four databases by name. Reads return bytes copies."""
+
+    __slots__ = ("_dbs", "_txn")
+
+    def __init__(self, txn: Any, dbs: dict[bytes, Any]) -> None:
+        self._txn, self._dbs = txn, dbs
+
+    def get(self, db: bytes, key: bytes) -> bytes | None:
+        """The value of a key, or None."""
+        value: bytes | None = self._txn.get(key, db=self._dbs[db])
+        return value
+
+    def last(self, db: bytes) -> tuple[bytes, bytes] | None:
+        """The entry with the greatest key."""
+        cursor = self._txn.cursor(self._dbs[db])
+        return (cursor.key(), cursor.value()) if cursor.last() else None
+
+    def scan(self, db: bytes, first: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """Up to `limit` entries with key >= first, in key order."""
+        cursor = self._txn.cursor(self._dbs[db])
+        found: list[tuple[bytes, bytes]] = []
+        if cursor.set_range(first):
+            for entry in cursor:
+                found.append(entry)
+                if len(found) == limit:
+                    break
+        return found
+
+    def put(self, db: bytes, key: bytes, value: bytes, *, fresh: bool) -> None:
+        """Put an entry; `fresh` demands that the key was not there. LMDB answers False instead of raising."""
+        if not self._txn.put(key, value, db=self._dbs[db], overwrite=not fresh):
+            raise Damaged(where=f"database {db.decode()}", what=f"key {key.hex()} is there already")
+
+
+class LmdbEnv:
+    """One open environment, shared by everybody in this process who opens the same store."""
+
+    _open: ClassVar[dict[tuple[int, int], LmdbEnv]] = {}
+    _registry_lock: ClassVar[threading.RLock] = threading.RLock()
+
+    def __init__(self, path: Path, map_size: int | None) -> None:
+        self.path = path
+        self._sizes = (map_size,) if map_size else MAP_SIZES
+        self._users = 0
+        self.write_lock = threading.RLock()
+        self._start()
+
+    @classmethod
+    def acquire(cls, path: Path, *, map_size: int | None = None) -> LmdbEnv:
+        """The process's environment for the store at `path`; each acquire needs one release."""
+        data = path / "data.mdb"
+        try:
+            why = databytes.too_short(data)
+            inode = data.stat()
+        except OSError as fault:
+            raise StoreUnavailable(
+                path=path, why=fault.strerror, remedy="Give the folder of a store that ef made."
+            ) from None
+        if why is not None:
+            raise Damaged(where=str(data), what=why)
+        name = (inode.st_dev, inode.st_ino)
+        with cls._registry_lock:
+            env = cls._open.get(name)
+            if env is None:
+                env = cls._open[name] = cls(path, map_size)
+                env._name = name
+            env._users += 1
+            return env
+
+    def release(self) -> bool:
+        """Give the environment back; True when this was the last user and it is now closed."""
+        with self._registry_lock:
+            self._users -= 1
+            if self._users:
+                return False
+            self._open.pop(self._name, None)
+            if os.getpid() == self._pid:
+                self._env.close()
+            return True
+
+    _name: tuple[int, int] = (0, 0)
+
+    def _start(self) -> None:
+        self._env = self._lmdb_open()
+        flags = self._env.flags()
+        if not (flags["sync"] and flags["metasync"]) or flags["writemap"] or flags["map_async"]:
+            self._env.close()
+            raise StoreUnavailable(
+                path=self.path, why="LMDB would not be durable here", remedy="Report this, please."
+            )
+        self._env.reader_check()
+        self._pid = os.getpid()
+        self._lock_inode = os.stat(self.path / "lock.mdb").st_ino
+        self._dbs: dict[bytes, Any] = {}
+        for name in DATABASES:
+            try:
+                self._dbs[name] = self._env.open_db(name, create=False)
+            except lmdb.Error as fault:
+                self._env.close()
+                raise Damaged(
+                    where=str(self.path / "data.mdb"),
+                    what=f"database {name.decode()} is not there: {fault}",
+                ) from None
+
+    def _lmdb_open(self) -> Any:
+        for size in self._sizes:
+            try:
+                return lmdb.open(
+                    str(self.path), map_size=size, max_dbs=8, mode=0o600, create=False, readahead=False,
+                    sync=True, metasync=True, writemap=False, map_async=False, max_readers=1022,
+                )  # fmt: skip
+            except MemoryError:
+                continue
+            except _CORRUPT as fault:
+                raise Damaged(where=str(self.path / "data.mdb"), what=str(fault)) from None
+            except lmdb.Error as fault:
+                raise StoreUnavailable(
+                    path=self.path, why=str(fault), remedy="Check the folder's rights and its disk."
+                ) from None
+        raise StoreUnavailable(
+            path=self.path,
+            why=f"not even {self._sizes[-1] >> 20} MiB of address space could be had",
+            remedy="Raise the process's memory limit (ulimit -v).",
+        )
+
+    def _mine(self) -> Any:
+        if os.getpid() != self._pid:
+            # A forked child: the inherited environment is the parent's, its locks may be held by threads that are gone.
+            self.write_lock = threading.RLock()
+            self._env.close()
+            self._start()
+        return self._env
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Txn]:
+        """A read transaction: one consistent moment of the store. Keep it short."""
+        env = self._mine()
+        try:
+            with self._begin(env, write=False) as txn:
+                yield Txn(txn, self._dbs)
+        except _CORRUPT as fault:
+            raise Damaged(where=str(self.path / "data.mdb"), what=str(fault)) from None
+
+    def _begin(self, env: Any, *, write: bool) -> Any:
+        try:
+            return env.begin(write=write)
+        except lmdb.MapResizedError:
+            env.set_mapsize(0)
+            return env.begin(write=write)
+        except _CORRUPT:
+            raise
+        except lmdb.Error as fault:
+            raise StoreUnavailable(
+                path=self.path, why=str(fault), remedy="Close it, then open it again."
+            ) from None
+
+    def write(self, work: Callable[[Txn], T]) -> T:
+        """Run `work` in one write transaction and commit it durably. Raises CannotWrite, CommitFailed."""
+        with self.write_lock:
+            env = self._mine()
+            self._lock_file_is_ours()
+            while True:
+                try:
+                    return self._attempt(env, work)
+                except lmdb.MapFullError:
+                    self._grow(env)
+
+    def _attempt(self, env: Any, work: Callable[[Txn], T]) -> T:
+        txn = self._begin(env, write=True)
+        try:
+            result = work(Txn(txn, self._dbs))
+        except lmdb.MapFullError:
+            txn.abort()
+            raise
+        except _CORRUPT as fault:
+            txn.abort()
+            raise Damaged(where=str(self.path / "data.mdb"), what=str(fault)) from None
+        except lmdb.Error as fault:
+            txn.abort()
+            raise CannotWrite(
+                path=self.path, why=str(fault), remedy="Free space, then retry."
+            ) from None
+        except BaseException:
+            txn.abort()
+            raise
+        try:
+            txn.commit()
+        except lmdb.MapFullError:
+            raise
+        except lmdb.Error as fault:
+            self._reopen(fault)
+            raise CommitFailed(str(fault)) from None
+        return result
+
+    def _reopen(self, fault: Exception) -> None:
+        with contextlib.suppress(lmdb.Error):
+            self._env.close()
+        try:
+            self._start()
+        except Exception as second:
+            raise OutcomeUnknown(
+                path=self.path, why=f"{fault}; opening it again failed: {second}"
+            ) from None
+
+    def _grow(self, env: Any) -> None:
+        try:
+            env.set_mapsize(env.info()["map_size"] * 2)
+        except (lmdb.Error, MemoryError) as fault:
+            raise CannotWrite(
+                path=self.path,
+                why=f"the memory map is full and cannot grow: {fault or type(fault).__name__}",
+                remedy="Raise the process's memory limit (ulimit -v), then retry.",
+            ) from None
+
+    def _lock_file_is_ours(self) -> None:
+        try:
+            same = os.stat(self.path / "lock.mdb").st_ino == self._lock_inode
+        except OSError:
+            same = False
+        if not same:
+            raise StoreUnavailable(
+                path=self.path,
+                why="its lock file was deleted or replaced while it was open",
+                remedy="Close every process that uses the store, then run `ef verify`.",
+            )
+
+
+def create(path: Path, fill: Callable[[Txn], None]) -> None:
+    """Make a store at `path`: born in a temporary folder with what `fill` puts, then renamed into place.
+
+    Losing a race against another creator is no error: the other's store is there then.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    birth = path.parent / f".{path.name}.{os.getpid()}.{threading.get_ident()}.new"
+    birth.mkdir(mode=0o700)
+    try:
+        birth.chmod(0o700)
+        env = lmdb.open(str(birth), map_size=1 << 20, max_dbs=8, mode=0o600)
+        try:
+            dbs = {name: env.open_db(name) for name in DATABASES}
+            with env.begin(write=True) as txn:
+                fill(Txn(txn, dbs))
+        finally:
+            env.close()
+        for file in birth.iterdir():
+            file.chmod(0o600)
+            fsync(file)
+        fsync(birth)
+        try:
+            birth.rename(path)
+        except OSError:
+            if not (path / "data.mdb").exists():
+                raise
+            return
+        fsync(path.parent)
+    except (OSError, lmdb.Error) as fault:
+        raise CannotWrite(
+            path=path, why=str(fault), remedy="Give a folder that can be written."
+        ) from None
+    finally:
+        shutil.rmtree(birth, ignore_errors=True)
+
+
+def fsync(path: Path) -> None:
+    """Make a file's or a folder's entry durable."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,80 @@
+"""Bytes of a source by range, from the SourceLines records of its stream.
+
+The chunks of a source lie one after another; which record holds which range is read from the headers once per source
+and kept up as the source grows. A few unpacked chunks are kept, as items are read in order.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from ..errors import Damaged
+from ..events import SourceLines
+from .base import Log
+
+CHUNKS_KEPT = 16
+
+
+def source_stream(source: str) -> str:
+    """The stream that holds a source's raw lines."""
+    return f"source/{source}"
+
+
+@dataclass(slots=True)
+class _Index:
+    seen: int = 0
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    seqs: list[int] = field(default_factory=list)
+
+
+class SourceBytes:
+    """Reads spans of sources out of a log."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._indexes: dict[str, _Index] = {}
+        self._chunks: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+
+    def read(self, source: str, start: int, end: int) -> bytes:
+        """The bytes [start, end) of a source; Damaged when a record that holds some of them is missing or broken."""
+        index = self._index(source)
+        pieces: list[bytes] = []
+        at = start
+        n = max(bisect_right(index.starts, start) - 1, 0)
+        while at < end:
+            if n >= len(index.starts) or not index.starts[n] <= at < index.ends[n]:
+                raise Damaged(
+                    where=f"source {source}",
+                    what=f"bytes {at} to {end} are in no record of its stream",
+                )
+            chunk = self._chunk(source, index.seqs[n])
+            piece = chunk[at - index.starts[n] : end - index.starts[n]]
+            pieces.append(piece)
+            at += len(piece)
+            n += 1
+        return b"".join(pieces)
+
+    def _index(self, source: str) -> _Index:
+        index = self._indexes.setdefault(source, _Index())
+        stream = source_stream(source)
+        for record in self._log.read(stream, after=index.seen):
+            h = record.header
+            if h.kind == SourceLines.__name__ and h.origin is not None:
+                index.starts.append(h.origin.start)
+                index.ends.append(h.origin.end)
+                index.seqs.append(h.seq)
+            index.seen = h.seq
+        return index
+
+    def _chunk(self, source: str, seq: int) -> bytes:
+        name = (source, seq)
+        chunk = self._chunks.pop(name, None)
+        if chunk is None:
+            chunk = self._log.body(self._log.get(source_stream(source), seq))
+        self._chunks[name] = chunk
+        if len(self._chunks) > CHUNKS_KEPT:
+            self._chunks.popitem(last=False)
+        return chunk

@@ -1,0 +1,76 @@
+"""The store's tip, kept outside the data file, so that a store that was put back to an older copy is noticed.
+
+One line: `ef-tip 1 POSITION DIGEST`. At most 250 ms behind the store, and equal after close. The chain may be ahead of
+it (a crash), never behind it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+import time
+from pathlib import Path
+
+BEHIND_SECONDS_MAX = 0.25
+_LINE = re.compile(r"ef-tip 1 (\d{1,20}) ([0-9a-f]{64})\n")
+
+
+class TipFile:
+    """Writes the newest tip soon: at once if the last write is a while ago, else from a timer."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "tip"
+        self._lock = threading.Lock()
+        self._newest: tuple[int, bytes] | None = None
+        self._written_at = 0.0
+        self._timer: threading.Timer | None = None
+        self._pid = os.getpid()
+
+    def moved(self, position: int, digest: bytes) -> None:
+        """The store's tip is now this."""
+        if (
+            self._pid != os.getpid()
+        ):  # a forked child has neither the parent's timer nor a sane lock
+            self._pid, self._lock, self._timer = os.getpid(), threading.Lock(), None
+        with self._lock:
+            if self._newest is None or position > self._newest[0]:
+                self._newest = (position, digest)
+            due = self._written_at + BEHIND_SECONDS_MAX - time.monotonic()
+            if due <= 0:
+                self._write()
+            elif self._timer is None:
+                self._timer = threading.Timer(due, self.flush)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Write now what is not written."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            self._write()
+
+    def _write(self) -> None:
+        newest, self._newest = self._newest, None
+        self._written_at = time.monotonic()
+        known = self.read()
+        if newest is None or (known is not None and known[0] >= newest[0]):
+            return
+        draft = self._path.with_name(f"tip.{os.getpid()}.{threading.get_ident()}")
+        # The tip guards the store; that it cannot be written must not stop the store.
+        with contextlib.suppress(OSError):
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w") as file:
+                file.write(f"ef-tip 1 {newest[0]} {newest[1].hex()}\n")
+            draft.replace(self._path)
+
+    def read(self) -> tuple[int, bytes] | None:
+        """(position, digest), or None when the file is absent or cannot be read."""
+        try:
+            found = _LINE.fullmatch(self._path.read_text("ascii"))
+        except (OSError, UnicodeDecodeError):
+            return None
+        return (int(found[1]), bytes.fromhex(found[2])) if found else None

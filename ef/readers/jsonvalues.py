@@ -1,0 +1,151 @@
+"""JSON from a stranger: what a line of a transcript holds, and what is odd about it.
+
+Differences to the standard reader: NaN and Infinity are not JSON; of a key that stands twice the first value counts
+(a later one may be forged) and that is remarked; integers of any length are read; nesting that the reader cannot
+bear is a fault of its own kind. Offsets are bytes of the line.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+DEPTH_REMARKED = 64
+DEPTH_READ_MAX = 256
+_WHITE = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(slots=True)
+class Value:
+    """One JSON value of a line: its bytes are line[start:end]."""
+
+    value: Any
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Line:
+    """What a line holds: values in order, remarks on it, and `rest`, where a part begins that is not JSON."""
+
+    values: list[Value] = field(default_factory=list)
+    remarks: set[str] = field(default_factory=set)
+    rest: int | None = None
+
+
+class _Remarks:
+    """Decoder hooks that remember what they saw."""
+
+    def __init__(self) -> None:
+        self.doubled = False
+
+    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            self.doubled = True
+            found = dict(reversed(pairs))
+        return found
+
+
+def _constant(name: str) -> Any:
+    raise json.JSONDecodeError(f"{name} is not JSON", name, 0)
+
+
+def _long_int(digits: str) -> Any:
+    """Python refuses to read integers beyond some thousand digits: they stay text."""
+    return int(digits) if len(digits) <= 4000 else digits
+
+
+def _decoder(hooks: _Remarks, *, long_ints: bool = False) -> json.JSONDecoder:
+    if long_ints:
+        return json.JSONDecoder(
+            object_pairs_hook=hooks.pairs, parse_constant=_constant, parse_int=_long_int
+        )
+    return json.JSONDecoder(object_pairs_hook=hooks.pairs, parse_constant=_constant)
+
+
+def read_line(line: bytes) -> Line:
+    """The JSON values of one line (without its line feed). Never raises."""
+    found = Line()
+    start = len(_BOM) if line.startswith(_BOM) else 0
+    if start:
+        found.remarks.add("encoding")
+    try:
+        text = line[start:].decode("utf-8")
+    except UnicodeDecodeError:
+        text = line[start:].decode("utf-8", "surrogateescape")
+        found.remarks.add("encoding")
+    hooks = _Remarks()
+    at = _skip(text, 0)
+    while at < len(text):
+        try:
+            value, end = _raw_decode(text, at, hooks)
+        except RecursionError:
+            found.remarks.add("too-deep")
+            found.rest = start + _byte_length(text[:at])
+            break
+        except ValueError:
+            found.rest = start + _byte_length(text[:at])
+            break
+        before = start + _byte_length(text[:at])
+        found.values.append(Value(value, before, before + _byte_length(text[at:end])))
+        at = _skip(text, end)
+    if len(found.values) > 1 or (found.values and found.rest is not None):
+        found.remarks.add("glued")
+    if hooks.doubled:
+        found.remarks.add("duplicate-keys")
+    return found
+
+
+def parse(data: bytes) -> Any:
+    """The one value of an item's bytes; None when they hold none."""
+    values = read_line(data).values
+    return values[0].value if values else None
+
+
+def _raw_decode(text: str, at: int, hooks: _Remarks) -> tuple[Any, int]:
+    try:
+        return _decoder(hooks).raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return _decoder(hooks, long_ints=True).raw_decode(text, at)
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _byte_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+
+def depth(value: Any) -> int:
+    """How deep a value nests, without recursion: a scalar is 0."""
+    deepest, layer = 0, [value]
+    while layer:
+        below: list[Any] = []
+        for each in layer:
+            if isinstance(each, dict):
+                below += each.values()
+            elif isinstance(each, list):
+                below += each
+        if any(isinstance(each, (dict, list)) for each in layer):
+            deepest += 1
+        layer = below
+    return deepest
+
+
+def has_lone_surrogate(text: str) -> bool:
+    """Whether a text cannot be written as UTF-8."""
+    if text.isascii():
+        return False
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -1,0 +1,1 @@
+"""Floor 4: provider formats and text for people. Pure."""

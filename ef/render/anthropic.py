@@ -1,0 +1,115 @@
+"""Surface nodes -> messages in Anthropic's form. Pure.
+
+Rules: the items of one model response become one assistant message; results follow it in one user message, before other
+text, in the order of the calls. Calls and results are a bijection in what is handed out: a call without a result is closed by a
+stand-in when an event closed it, else it is pending and not handed out; a late result is not shown; a result whose call
+is not in sight becomes text that says so. Blocks are the provider's own, byte for byte as JSON values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..events import Part, PartKind
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A node with its parts: what the renderer needs of an item."""
+
+    seq: int
+    role: str
+    group: str | None
+    parts: tuple[Part, ...]
+
+
+@dataclass(slots=True)
+class _Turn:
+    group: str | None = None
+    calls: list[Place] = field(default_factory=list)
+    assistant: list[Any] = field(default_factory=list)
+    results: dict[Place, Any] = field(default_factory=dict)
+    user: list[Any] = field(default_factory=list)
+
+
+def messages(
+    nodes: Iterable[Shown],
+    *,
+    results: Mapping[Place, Place],
+    answered: Mapping[Place, Place],
+    closed: Mapping[Place, str],
+    late: Mapping[Place, Place],
+) -> list[dict[str, Any]]:
+    """The messages; the mappings say which call has which result, and what is closed or late (see reducers.surface)."""
+    out: list[dict[str, Any]] = []
+    turn = _Turn()
+    for node in nodes:
+        if node.role == "assistant":
+            if node.group is None or node.group != turn.group:
+                _flush(turn, out, closed)
+                turn = _Turn(node.group)
+            _assistant(node, turn, results, closed)
+        else:
+            _user(node, turn, answered, late)
+    _flush(turn, out, closed)
+    return out
+
+
+def _assistant(
+    node: Shown, turn: _Turn, results: Mapping[Place, Place], closed: Mapping[Place, str]
+) -> None:
+    for n, part in enumerate(node.parts):
+        place = (node.seq, n)
+        if part.kind is PartKind.TOOL_CALL:
+            if place not in results and place not in closed:
+                continue
+            turn.calls.append(place)
+        turn.assistant.append(_block(part))
+
+
+def _user(
+    node: Shown, turn: _Turn, answered: Mapping[Place, Place], late: Mapping[Place, Place]
+) -> None:
+    for n, part in enumerate(node.parts):
+        place = (node.seq, n)
+        if part.kind is not PartKind.TOOL_RESULT:
+            turn.user.append(_block(part))
+        elif place in answered and answered[place] in turn.calls:
+            turn.results[answered[place]] = _block(part)
+        elif place not in late:
+            note = f"[result of call {part.call_id}, which is not in sight]"
+            turn.user.append({"type": "text", "text": f"{note}\n{part.text}"})
+
+
+def _flush(turn: _Turn, out: list[dict[str, Any]], closed: Mapping[Place, str]) -> None:
+    blocks = [
+        turn.results.get(call) or _closing(call_block, closed.get(call))
+        for call, call_block in zip(turn.calls, _calls(turn.assistant), strict=True)
+    ]
+    _add(out, "assistant", turn.assistant)
+    _add(out, "user", blocks + turn.user)
+
+
+def _calls(blocks: list[Any]) -> list[Any]:
+    return [b for b in blocks if isinstance(b, dict) and b.get("type") == "tool_use"]
+
+
+def _closing(call: Any, outcome: str | None) -> dict[str, Any]:
+    text = f"[no result was recorded: the call is closed as {outcome or 'outcome unknown'}]"
+    return {"type": "tool_result", "tool_use_id": call.get("id"), "content": text, "is_error": True}
+
+
+def _add(out: list[dict[str, Any]], role: str, blocks: list[Any]) -> None:
+    if blocks:
+        if out and out[-1]["role"] == role:
+            out[-1]["content"] += blocks
+        else:
+            out.append({"role": role, "content": list(blocks)})
+
+
+def _block(part: Part) -> Any:
+    return part.block if part.block is not None else {"type": "text", "text": part.text}

@@ -1,0 +1,36 @@
+"""JSON text that is always valid: lone surrogates escaped, numbers beyond JSON as text, any depth. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def dumps(value: Any, *, indent: int | None = None) -> str:
+    """ASCII JSON of a value that came from JSON; what JSON cannot say (NaN, 1e400) becomes text."""
+    try:
+        return json.dumps(value, ensure_ascii=True, allow_nan=False, indent=indent)
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=True, allow_nan=False, indent=indent)
+
+
+def canonical(value: Any) -> bytes:
+    """One spelling for equal values: sorted keys, no spaces. For digests of contexts."""
+    try:
+        text = json.dumps(
+            value, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":")
+        )
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return text.encode("ascii")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return value

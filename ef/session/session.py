@@ -1,0 +1,483 @@
+"""One session: append to it, declare what holds, and ask for its context, its state and where a value comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..codec import kinds
+from ..codec.digests import anchor_id, value_digest
+from ..errors import (
+    Busy,
+    Damaged,
+    DamageError,
+    InputRefused,
+    NotAllowed,
+    NotFound,
+    TipConflict,
+    UsageError,
+)
+from ..events import (
+    Anchor,
+    AnchorDeclared,
+    AnchorKey,
+    Authority,
+    Basis,
+    CallClosed,
+    Channel,
+    Group,
+    ItemAppended,
+    Kind,
+    Reading,
+    Recorded,
+    Rule,
+    SessionOpened,
+    SourceRef,
+)
+from ..importers.names import facts_of, session_stream
+from ..log import Draft, Record
+from ..log.lmdb_log import LmdbLog
+from ..meter import METER, estimate
+from ..projections.working import Working
+from ..readers import anthropic
+from ..reducers import gate
+from ..reducers.heads import Head
+from ..reducers.observers import Observers
+from ..reducers.surface import Node
+from ..render import anthropic as rendered
+from ..render.safejson import canonical
+from .ingest import anchor_drafts
+from .moments import At, resolve
+from .parts import quote_of, reading_of
+from .views import Audit, Context, Difference, Holds, NodeView, Quoted, State
+
+ITEM_BYTES_MAX = 64 << 20
+EXCERPT_CHARS = 160
+APPEND_TRIES = 16
+_DEFAULT_AUTHORITY = {
+    Kind.OBJECTIVE: Authority.NORMATIVE, Kind.CONSTRAINT: Authority.NORMATIVE, Kind.DECISION: Authority.DECISION,
+    Kind.VALUE: Authority.NORMATIVE, Kind.OBLIGATION: Authority.NORMATIVE,
+}  # fmt: skip
+
+
+class Session:
+    """A session of a store; made by `Store.session`. It comes into being with its first append or declare."""
+
+    def __init__(self, log: LmdbLog, name: str, random_key: Callable[[], str]) -> None:
+        self._log, self.id, self._random_key = log, name, random_key
+        self._stream = session_stream(name)
+        self._working = Working(self._stream)
+        self._observers: Observers | None = None
+        self._observed = 0
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id}>"
+
+    @property
+    def seq(self) -> int:
+        """The seq of the newest event; 0 for a session that holds nothing yet."""
+        return self._log.tip(self._stream).seq
+
+    # Writing.
+
+    def append(
+        self,
+        message: Mapping[str, Any],
+        *,
+        channel: Channel | str | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Append one Anthropic-shaped message ({"role": …, "content": text or blocks}); its seq. Durable when it returns.
+
+        `channel` says who speaks in its texts (default: the user typed a user message, the assistant an assistant's).
+        `key` is an idempotency key: the same key with the same message is one event. What the message grounds (test
+        verdicts, tool errors, files) is declared in the same batch. Raises InputRefused, KeyConflict, CannotWrite,
+        OutcomeUnknown, Busy.
+        """
+        data = _message_bytes(message)
+        reading = anthropic.read(data, channel=_channel(channel))
+        if not reading.parts or reading.role == "opaque":
+            raise InputRefused(
+                where="message",
+                why="it has no content that can be read",
+                remedy='Give {"role": "user" or "assistant", "content": text or a list of blocks}.',
+            )
+        key = key or self._random_key()
+        known = self._log.find(self._stream, key)
+        group = None
+        if reading.role == "assistant":
+            group = Group(reading.group) if reading.group else Group("i:" + key, inferred=True)
+        item = Draft(
+            self._stream,
+            key,
+            ItemAppended(data),
+            Channel.OPERATOR,
+            basis=Basis.EQUAL,
+            group=group,
+            item=facts_of(reading, METER, estimate(reading)),
+            reader=(anthropic.NAME, anthropic.VERSION),
+        )
+        if known is not None:
+            return self._log.append([item])[0].seq
+        for _ in range(APPEND_TRIES):
+            try:
+                return self._append(item, reading, group)
+            except TipConflict:
+                continue
+        raise Busy(path=self._log.path, why=f"other writers kept appending to session {self.id}")
+
+    def _append(self, item: Draft, reading: Reading, group: Group | None) -> int:
+        """One try, conditional on the session being as it was looked at: what is derived from it depends on that."""
+        tip = self._log.tip(self._stream)
+        working = self._caught_up()
+        drafts = [*self._opening(), *self._closers(working, group, item.key), item]
+        place = len(drafts) - 1
+        observers, self._observers = self._caught_up_observers(), None
+        drafts += anchor_drafts(item, observers.item(reading))
+        appended = self._log.append(drafts, expect={self._stream: tip})
+        self._observers, self._observed = observers, appended[-1].seq
+        return appended[place].seq
+
+    def declare(
+        self,
+        kind: Kind | str,
+        *,
+        key: str,
+        value: Any,
+        quote: str | None = None,
+        source: int | None = None,
+        authority: Authority | str | None = None,
+        unit: str | None = None,
+        because: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> int:
+        """The operator declares an anchor; the seq of its event. With `quote` and `source` (an item's seq) it cites the item.
+
+        `key` is namespace/entity/property; `value` null, bool, int, text or a list or map of those. Raises UsageError,
+        InputRefused (the quote is not in the item; a value that cannot be stored), NotFound, NotAllowed.
+        """
+        kind = _enum(Kind, kind, "kind")
+        anchor_key = AnchorKey.parse(key)
+        if anchor_key is None:
+            raise UsageError(
+                detail=f"key {key!r} is not namespace/entity/property, e.g. config/server/timeout"
+            )
+        given = authority or _DEFAULT_AUTHORITY.get(kind)
+        if given is None:
+            raise NotAllowed(
+                what=f"to declare {kind.value}",
+                why="the operator states norms and decisions; runs state evidence",
+            )
+        name = idempotency_key or self._random_key()
+        refs = self._cite(quote, source)
+        rule = Rule("declare/operator", 1)
+        ground = [[r.item_key, r.part, r.start, r.end] for r in refs] or [[name]]
+        anchor = Anchor(
+            anchor_id(self._stream, kind.value, key, ground, [rule.name, rule.version]),
+            kind,
+            anchor_key,
+            value,
+            _enum(Authority, given, "authority"),
+            Channel.OPERATOR,
+            rule,
+            unit=unit,
+            sources=refs,
+            because=because,
+        )
+        why = gate.refusal(anchor)
+        if why is not None:
+            raise NotAllowed(what=f"to declare {key}", why=why)
+        draft = Draft(
+            self._stream, name, AnchorDeclared(anchor), Channel.OPERATOR, basis=Basis.EQUAL
+        )
+        return self._log.append([*self._opening(), draft])[-1].seq
+
+    def _cite(self, quote: str | None, source: int | None) -> tuple[SourceRef, ...]:
+        if quote is None and source is None:
+            return ()
+        if quote is None or source is None or not quote:
+            raise UsageError(
+                detail="give both quote and source (the seq of the item that holds the quote), or neither"
+            )
+        record = self._log.get(self._stream, source)
+        if record.header.item is None:
+            raise InputRefused(
+                where=f"event {source}", why="it is not an item", remedy="Cite an item's seq."
+            )
+        wanted = quote.encode("utf-8", "surrogatepass")
+        for n, part in enumerate(reading_of(self._log, record).parts):
+            start = part.text.encode("utf-8", "surrogatepass").find(wanted)
+            if start >= 0:
+                return (
+                    SourceRef(
+                        self._stream, source, n, start, start + len(wanted), record.digest, part.channel,
+                        part.kind.value, record.header.key,
+                    ),
+                )  # fmt: skip
+        raise InputRefused(
+            where=f"event {source}",
+            why="it does not hold that quote",
+            remedy="Quote its text exactly, to the byte.",
+        )
+
+    def _opening(self) -> list[Draft]:
+        if self._log.tip(self._stream).seq:
+            return []
+        event = SessionOpened(self._log.store_id, "root", anthropic.NAME)
+        return [Draft(self._stream, "open", event, Channel.OPERATOR, basis=Basis.EQUAL)]
+
+    def _closers(self, working: Working, group: Group | None, key: str) -> list[Draft]:
+        """A new model response begins: calls that still wait get no result any more."""
+        nodes = working.surface.nodes
+        newest = next((n.group for n in reversed(nodes.values()) if n.group is not None), None)
+        if group is None or group.id == newest:
+            return []
+        waiting = sorted((p, call) for call, places in working.surface.open.items() for p in places)
+        return [
+            Draft(
+                self._stream, f"{key}/close/{n}", CallClosed(call, seq, part, "interrupted"), Channel.OPERATOR,
+                basis=Basis.EQUAL,
+            )
+            for n, ((seq, part), call) in enumerate(waiting)
+        ]  # fmt: skip
+
+    # Reading.
+
+    def recorded(self, *, after: int = 0, upto: int | None = None) -> Iterator[Recorded]:
+        """The session's events as reducers meet them (items without their bytes)."""
+        for record in self._log.read(self._stream, after=after, upto=upto):
+            yield self._recorded(record)
+
+    def _recorded(self, record: Record) -> Recorded:
+        h = record.header
+        spec = kinds.BY_NAME.get(h.kind)
+        plain = b"" if spec is not None and spec.raw else self._log.body(record)
+        where = f"stream {h.stream}, seq {h.seq}"
+        return Recorded(h, record.digest, kinds.decode_body(h.kind, h.version, plain, where=where))
+
+    def _caught_up(self) -> Working:
+        self._working.apply(self.recorded(after=self._working.seq))
+        return self._working
+
+    def _caught_up_observers(self) -> Observers:
+        if self._observers is None:
+            self._observers, self._observed = Observers(), 0
+        for record in self._log.read(self._stream, after=self._observed):
+            if record.header.kind == ItemAppended.__name__:
+                self._observers.item(reading_of(self._log, record))
+            self._observed = record.header.seq
+        return self._observers
+
+    def working(self, at: At = None, *, recorded: bool = False) -> Working:
+        """The working projection as of a moment: a seq, an ISO time, or now."""
+        self._must_exist()
+        seq = resolve(self._log, self._stream, at, recorded=recorded)
+        if seq == self.seq:
+            return self._caught_up()
+        return Working(self._stream).apply(self.recorded(upto=seq))
+
+    def _must_exist(self) -> None:
+        if self.seq == 0:
+            raise NotFound(
+                what="session", name=self.id, where="the store", remedy="`ef sessions` lists them."
+            )
+
+    def context(self, at: At = None, *, recorded: bool = False) -> Context:
+        """What the model would see at a moment. Never writes."""
+        working = self.working(at, recorded=recorded)
+        surface = working.surface
+        shown: list[rendered.Shown] = []
+        nodes: list[NodeView] = []
+        for node in surface.nodes.values():
+            reading = reading_of(self._log, self._log.get(self._stream, node.content_seq))
+            shown.append(rendered.Shown(node.seq, node.facts.role, node.group, reading.parts))
+            nodes.append(_node_view(node, reading))
+        messages = rendered.messages(
+            shown,
+            results=surface.results,
+            answered=surface.answered,
+            closed=surface.closed,
+            late=surface.late,
+        )
+        digest = value_digest(canonical(messages)).hex()
+        tokens = sum(n.tokens or 0 for n in nodes)
+        return Context(self.id, working.seq, tokens, tuple(nodes), messages, digest)
+
+    def state(self, at: At = None, *, recorded: bool = False) -> State:
+        """What holds at a moment, each value with its exact quoted evidence. Never writes."""
+        working = self.working(at, recorded=recorded)
+        heads, contested = working.heads.heads, working.heads.contested
+        return State(
+            self.id,
+            working.seq,
+            working.state_digest().hex(),
+            {
+                k: self._holds(h, "contested" if k in contested else "active")
+                for k, h in sorted(heads.items())
+            },
+            {k: self._holds(h, "contested") for k, h in sorted(contested.items())},
+        )
+
+    def diff(self, a: At, b: At = None, *, recorded: bool = False) -> Difference:
+        """What changed between two moments; they are put in order."""
+        a, b = sorted(resolve(self._log, self._stream, x, recorded=recorded) for x in (a, b))
+        before, after = self.state(a), self.state(b)
+        old, new = before.heads, after.heads
+        seen = {n.seq for n in self.context(a).nodes}
+        return Difference(
+            self.id,
+            a,
+            b,
+            {k: h for k, h in new.items() if k not in old},
+            {k: (old[k], h) for k, h in new.items() if k in old and old[k].seq != h.seq},
+            {k: h for k, h in old.items() if k not in new},
+            tuple(n for n in self.context(b).nodes if n.seq not in seen),
+            {
+                "context": {"from": self.context(a).digest, "to": self.context(b).digest},
+                "state": {"from": before.digest, "to": after.digest},
+            },
+        )
+
+    def audit(self, key: str, at: At = None, *, recorded: bool = False) -> Audit:
+        """Where the value of a key (or of an anchor id) comes from, and the chain from its record to the tip.
+
+        Raises NotFound when nothing was ever declared for it, Damaged when the chain does not verify.
+        """
+        self._must_exist()
+        seq = resolve(self._log, self._stream, at, recorded=recorded)
+        declared = self._declared(key, seq)
+        if not declared:
+            raise NotFound(what="key", name=key, where=f"session {self.id} up to event {seq}", remedy=f"`ef state {self.id}` lists what holds.")  # fmt: skip
+        text = str(declared[0][1].key)
+        working = self.working(seq)
+        head, contest = working.heads.heads.get(text), working.heads.contested.get(text)
+        refused = {s for s, _, _ in working.refused}
+        chain = [d for d in declared if d[0] not in refused]
+        winners = _winners(chain)
+        history: list[Holds] = []
+        for n, (at_seq, anchor) in enumerate(chain):
+            later = [w for w in winners if w > at_seq]
+            if at_seq not in winners:
+                life, by = ("contested" if contest and contest.seq == at_seq else "lost"), None
+            elif head is not None and head.seq == at_seq:
+                life, by = "active", None
+            else:
+                life, by = "superseded", later[0] if later else None
+            before = [w for w in winners if w < at_seq]
+            history.append(
+                self._hold(anchor, at_seq, life, before[-1] if n and before else None, by)
+            )
+        current = next((h for h in history if head is not None and h.seq == head.seq), None)
+        losers = tuple(h for h in history if h.seq not in winners)
+        return Audit(self.id, text, seq, current, tuple(history), losers, self._chain(current, seq))
+
+    def _declared(self, key: str, upto: int) -> list[tuple[int, Anchor]]:
+        found: list[tuple[int, Anchor]] = []
+        for record in self._log.read(self._stream, upto=upto):
+            if record.header.kind != AnchorDeclared.__name__:
+                continue
+            event = self._recorded(record).event
+            if isinstance(event, AnchorDeclared):
+                found.append((record.header.seq, event.anchor))
+        if key.startswith("an:"):
+            keys = {str(a.key) for _, a in found if a.id.startswith(key)}
+            if len(keys) > 1:
+                raise UsageError(detail=f"{key!r} names {len(keys)} anchors: give more of the id")
+            key = keys.pop() if keys else key
+        return [(seq, a) for seq, a in found if str(a.key) == key]
+
+    def _chain(self, current: Holds | None, upto: int) -> dict[str, Any]:
+        """Walk the chain from the evidence to the moment's tip: every link is checked."""
+        if current is None:
+            return {}
+        first = min(
+            [current.seq, *(s.ref.seq for s in current.sources if s.ref.stream == self._stream)]
+        )
+        previous: Record | None = None
+        links = 0
+        for record in self._log.read(self._stream, after=first - 1, upto=upto):
+            if previous is not None and record.header.prev_stream != previous.digest:
+                raise Damaged(
+                    where=f"stream {self._stream}, seq {record.header.seq}",
+                    what="the chain is broken",
+                )
+            links += previous is not None
+            previous = record
+        declared = self._log.get(self._stream, current.seq)
+        assert previous is not None
+        return {
+            "seq": current.seq,
+            "digest": declared.digest.hex(),
+            "from": first,
+            "links": links,
+            "head": {"seq": previous.header.seq, "digest": previous.digest.hex()},
+        }
+
+    def _holds(self, head: Head, lifecycle: str) -> Holds:
+        return self._hold(head.anchor, head.seq, lifecycle, head.superseded, None)
+
+    def _hold(
+        self, anchor: Anchor, seq: int, lifecycle: str, supersedes: int | None, by: int | None
+    ) -> Holds:
+        return Holds(
+            anchor, seq, lifecycle, tuple(self._quoted(r) for r in anchor.sources), supersedes, by
+        )
+
+    def _quoted(self, ref: SourceRef) -> Quoted:
+        try:
+            return Quoted(ref, quote_of(self._log, ref))
+        except (DamageError, NotFound) as fault:
+            return Quoted(ref, None, str(fault))
+
+
+def _winners(declared: list[tuple[int, Anchor]]) -> list[int]:
+    """Seqs of the anchors that were heads when they came, in order: the same rule as the reducer's."""
+    winners: list[int] = []
+    head: Anchor | None = None
+    for seq, anchor in declared:
+        if head is None or gate.rank(anchor) >= gate.rank(head):
+            head = anchor
+            winners.append(seq)
+    return winners
+
+
+def _node_view(node: Node, reading: Reading) -> NodeView:
+    channels = tuple(dict.fromkeys(p.channel.value for p in reading.parts))
+    texts = [p.text or (p.call and f"{p.call.name} {p.call.command or p.call.path or ''}") or p.kind.value for p in reading.parts]  # fmt: skip
+    return NodeView(
+        node.seq, node.facts.tokens, node.facts.role, channels, " ".join(texts)[:EXCERPT_CHARS]
+    )
+
+
+def _message_bytes(message: Mapping[str, Any]) -> bytes:
+    try:
+        data = json.dumps(message, ensure_ascii=False, allow_nan=False).encode(
+            "utf-8", "surrogatepass"
+        )
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        data = json.dumps(message, ensure_ascii=True, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise InputRefused(
+            where="message", why=f"it is no JSON: {fault}", remedy="Give plain JSON values."
+        ) from None
+    if len(data) > ITEM_BYTES_MAX:
+        raise InputRefused(
+            where="message",
+            why=f"it has {len(data)} bytes, more than {ITEM_BYTES_MAX}",
+            remedy="Split it.",
+        )
+    return data
+
+
+def _channel(given: Channel | str | None) -> Channel | None:
+    return None if given is None else _enum(Channel, given, "channel")
+
+
+def _enum(kind: Any, given: Any, what: str) -> Any:
+    try:
+        return kind(given)
+    except ValueError:
+        known = ", ".join(k.value for k in kind)
+        raise UsageError(detail=f"{what} {given!r} is not known; it is one of {known}") from None

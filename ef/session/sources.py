@@ -1,0 +1,202 @@
+"""The sources of a store: which there are, which one a file's bytes continue, and their exact export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from blake3 import blake3
+
+from ..codec import kinds
+from ..errors import Damaged, DamageError, NotFound, UsageError
+from ..events import Event, ImportCompleted, SourceLines, SourceNote, SourceOpened
+from ..log import Log, Record, source_stream
+
+PREFIX = "source/"
+
+
+@dataclass(slots=True)
+class Source:
+    """A source as its stream says: `length` (bytes) and `digest` of its newest complete import."""
+
+    id: str
+    format: str
+    path: str
+    length: int
+    lines: int
+    digest: bytes
+    sessions: tuple[str, ...]
+
+
+def event_of(log: Log, record: Record) -> Event:
+    """The typed event of a record, its body read."""
+    h = record.header
+    return kinds.decode_body(
+        h.kind, h.version, log.body(record), where=f"stream {h.stream}, seq {h.seq}"
+    )
+
+
+class SourceCatalogue:
+    """Reads the catalogue from the source streams' first and last events."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def all(self) -> list[Source]:
+        """All sources, oldest first import's path first."""
+        found = [self._source(stream, tip.seq) for stream, tip in self._log.streams(PREFIX)]
+        return sorted(found, key=lambda s: (s.path, s.id))
+
+    def _source(self, stream: str, last: int) -> Source:
+        opened = event_of(self._log, self._log.get(stream, 1))
+        done = event_of(self._log, self._log.get(stream, last))
+        if not isinstance(opened, SourceOpened) or not isinstance(done, ImportCompleted):
+            raise Damaged(
+                where=f"stream {stream}", what="its first or last event is not what it should be"
+            )
+        return Source(
+            opened.source,
+            opened.format,
+            opened.path,
+            done.length,
+            done.lines,
+            done.digest,
+            done.sessions,
+        )
+
+    def match(self, data: bytes) -> tuple[Source | None, str]:
+        """The source that `data` is (same), extends (grown) or is a beginning of (prefix); (None, "new") otherwise."""
+        sources = sorted(self.all(), key=lambda s: s.length)
+        hasher, at = blake3(), 0
+        best: Source | None = None
+        for source in sources:
+            if source.length > len(data):
+                break
+            hasher.update(data[at : source.length])
+            at = source.length
+            if hasher.digest() == source.digest:
+                best = source
+        if best is not None:
+            return best, "same" if best.length == len(data) else "grown"
+        for source in sources:
+            if source.length > len(data) and self._begins(source, data):
+                return source, "prefix"
+        return None, "new"
+
+    def _begins(self, source: Source, data: bytes) -> bool:
+        at = 0
+        for start, piece in self.pieces(source.id):
+            if start >= len(data):
+                break
+            if data[start : start + len(piece)] != piece[: len(data) - start]:
+                return False
+            at = start + len(piece)
+        return at >= len(data)
+
+    def at_path(self, path: str) -> Source | None:
+        """The newest source that was first imported from `path`."""
+        found = [s for s in self.all() if s.path == path]
+        return max(found, key=lambda s: s.length, default=None)
+
+    def find(self, name: str) -> Source:
+        """The source with this id or unique prefix of it, or the only source of the session named so."""
+        sources = self.all()
+        found = [s for s in sources if s.id.startswith(name)] or [
+            s for s in sources if any(session.startswith(name) for session in s.sessions)
+        ]
+        if not found:
+            raise NotFound(
+                what="source", name=name, where="the store", remedy="`ef sources` lists them."
+            )
+        if len(found) > 1:
+            names = ", ".join(s.id[:12] for s in found[:5])
+            raise UsageError(
+                detail=f"{name!r} names {len(found)} sources ({names}): give more of the id"
+            )
+        return found[0]
+
+    def pieces(self, source: str) -> Iterator[tuple[int, bytes]]:
+        """(offset, bytes) of each SourceLines record, in order."""
+        for record in self._log.read(source_stream(source)):
+            if record.header.kind == SourceLines.__name__ and record.header.origin is not None:
+                yield record.header.origin.start, self._log.body(record)
+
+    def lengths(self, source: str) -> list[tuple[int, bytes]]:
+        """(bytes, digest) of each complete import of a source, oldest first."""
+        events = [
+            event_of(self._log, r)
+            for r in self._log.read(source_stream(source))
+            if r.header.kind == ImportCompleted.__name__
+        ]
+        return [(e.length, e.digest) for e in events if isinstance(e, ImportCompleted)]
+
+    def notes(self, source: str) -> list[dict[str, Any]]:
+        """The remarks of a source."""
+        found: list[dict[str, Any]] = []
+        for record in self._log.read(source_stream(source)):
+            if record.header.kind == SourceNote.__name__:
+                note = event_of(self._log, record)
+                assert isinstance(note, SourceNote)
+                found.append(
+                    {"line": note.line, "offset": note.offset, "kind": note.kind, "text": note.text}
+                )
+        return found
+
+    def original(self, source: Source, *, length: int | None = None) -> bytes:
+        """The source's bytes as they were imported (at the import of `length` bytes), digest checked.
+
+        Raises Damaged, naming the lines that are missing; NotFound when there was no import of that length.
+        """
+        imports = (
+            {source.length: source.digest} if length is None else dict(self.lengths(source.id))
+        )
+        wanted = source.length if length is None else length
+        if wanted not in imports:
+            known = ", ".join(str(n) for n in sorted(imports))
+            raise NotFound(what="import of length", name=wanted, where=f"source {source.id[:12]}", remedy=f"There are: {known}.")  # fmt: skip
+        gaps, pieces = self._survey(source)
+        if gaps:
+            raise Damaged(where=f"source {source.id}", what="; ".join(gaps))
+        data = b"".join(pieces)[:wanted]
+        if len(data) != wanted or blake3(data).digest() != imports[wanted]:
+            raise Damaged(
+                where=f"source {source.id}", what="its bytes do not match the digest of the import"
+            )
+        return data
+
+    def _survey(self, source: Source) -> tuple[list[str], list[bytes]]:
+        """(what is missing in words, the pieces in order). Reads on behind a record that is missing or broken."""
+        stream = source_stream(source.id)
+        gaps: list[str] = []
+        pieces: list[bytes] = []
+        at, line, lost = 0, 1, False
+        for seq in range(1, self._log.tip(stream).seq + 1):
+            try:
+                record = self._log.get(stream, seq)
+                h = record.header
+                if h.kind != SourceLines.__name__ or h.origin is None:
+                    event_of(self._log, record)
+                    continue
+                data = self._log.body(record)
+            except DamageError as fault:
+                lost = True
+                gaps.append(f"event {seq} of the stream is missing or broken ({_reason(fault)})")
+                continue
+            if h.origin.start > at:
+                gaps.append(_missing(line, h.origin.line, at, h.origin.start))
+            pieces.append(data)
+            at, line, lost = h.origin.end, h.origin.line + data.count(b"\n"), False
+        if at < source.length and lost:
+            gaps.append(_missing(line, source.lines + 1, at, source.length))
+        return gaps, pieces
+
+
+def _reason(fault: DamageError) -> str:
+    return str(fault.facts.get("what", fault))
+
+
+def _missing(first: int, behind: int, start: int, end: int) -> str:
+    last = max(first, behind - 1)
+    rows = f"line {first} is" if last == first else f"lines {first} to {last} are"
+    return f"{rows} missing (bytes {start} to {end})"

@@ -1,0 +1,88 @@
+"""What a session is: its title, format and model, and counts for lists of sessions.
+
+Rule: the newest title, the newest route, counts of items, calls, results, foreign compactions; the first and the greatest
+occurred_at so far. Usage: the last report of a message id holds, so reports of the same id are not added up.
+Invariants: bounded size. Refuses: a second SessionOpened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..events import (
+    ForeignCompaction,
+    ItemAppended,
+    PartKind,
+    Recorded,
+    RouteChanged,
+    SessionDescribed,
+    SessionOpened,
+    UsageReported,
+)
+from .contract import Reducer
+
+
+@dataclass(slots=True)
+class Described:
+    """The state. Times are microseconds since 1970 UTC; None is unknown. `prompt_tokens` is the provider's own figure."""
+
+    opened: bool = False
+    relation: str | None = None
+    format: str | None = None
+    parent: str | None = None
+    parent_seq: int | None = None
+    title: str | None = None
+    model: str | None = None
+    messages: int = 0
+    calls: int = 0
+    results: int = 0
+    compactions: int = 0
+    first: int | None = None
+    last: int | None = None
+    prompt_tokens: int | None = None
+
+
+def _refusal(state: Described, recorded: Recorded) -> str | None:
+    if isinstance(recorded.event, SessionOpened) and state.opened:
+        return "the session is open already"
+    return None
+
+
+def _evolve(state: Described, recorded: Recorded) -> Described:
+    event, header = recorded.event, recorded.header
+    if _refusal(state, recorded):
+        return state
+    if header.occurred_at is not None:
+        state.first = (
+            header.occurred_at if state.first is None else min(state.first, header.occurred_at)
+        )
+        state.last = (
+            header.occurred_at if state.last is None else max(state.last, header.occurred_at)
+        )
+    if isinstance(event, ItemAppended) and header.item is not None:
+        kinds = [part.kind for part in header.item.parts]
+        state.messages += 1
+        state.calls += kinds.count(PartKind.TOOL_CALL)
+        state.results += kinds.count(PartKind.TOOL_RESULT)
+    elif isinstance(event, SessionOpened):
+        state.opened, state.relation, state.format = True, event.relation, event.format
+        state.parent, state.parent_seq = event.parent_stream, event.parent_seq
+    elif isinstance(event, SessionDescribed):
+        state.title = event.title
+    elif isinstance(event, RouteChanged):
+        state.model = event.model
+    elif isinstance(event, UsageReported):
+        parts = [event.input, event.cache_read, event.cache_write]
+        known = [n for n in parts if n is not None]
+        state.prompt_tokens = sum(known) if known else None
+    elif isinstance(event, ForeignCompaction) and event.form == "compact":
+        state.compactions += 1
+    return state
+
+
+def _canonical(state: Described) -> Any:
+    return asdict(state)
+
+
+REDUCER = Reducer("described", 1, Described, _evolve, _refusal, _canonical)

@@ -1,0 +1,36 @@
+"""Observers: pure reducers that read one item at a time and propose the anchors that it grounds.
+
+Rule: what an observer claims is grounded in the bytes that it cites, or it is not claimed. Observers read the neutral
+view of calls and results, never a vendor's fields. Their state is what a result needs to be understood: the calls that
+wait for one, and the targets whose last outcome was an error (so that a later success is worth saying).
+Invariants: the same items give the same proposals, however they were batched.
+"""
+
+from __future__ import annotations
+
+from .contract import Observed, Observer, Proposal
+from .files import FILES
+from .outcomes import OUTCOMES
+from .runs import RUNS
+
+ALL: tuple[Observer, ...] = (RUNS, OUTCOMES, FILES)
+
+
+class Observers:
+    """All observers over the items of one session, in order."""
+
+    def __init__(self) -> None:
+        self._states = [observer.initial() for observer in ALL]
+        self._view = Observed()
+
+    def item(self, reading: Observed.Item) -> list[Proposal]:
+        """What the next item grounds, in order of its parts."""
+        found: list[Proposal] = []
+        for exchange in self._view.exchanges(reading):
+            for n, observer in enumerate(ALL):
+                self._states[n], proposals = observer.observe(self._states[n], exchange)
+                found += proposals
+        return found
+
+
+__all__ = ["ALL", "Observed", "Observer", "Observers", "Proposal"]

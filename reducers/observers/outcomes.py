@@ -1,0 +1,58 @@
+"""Tool errors: the outcome of a call that failed, until the same target succeeds.
+
+Key: call/<tool>:<target>/outcome, value {"outcome": error | rejected | ok, "exit": code or null}. The quote is the error's
+first line. A success is said only where an error stood, so the state does not fill with successes. A shell command that is
+a test run with a verdict is left to the observer of test runs.
+Refuses: errors with an empty text (there is nothing to quote).
+"""
+
+from __future__ import annotations
+
+from ...events import AnchorKey, Authority, Channel, Kind, Rule
+from .contract import ENTITY_BYTES_MAX, Exchange, Observer, Proposal, first_line, plain
+from .testruns import test_runs
+
+RULE = Rule("observe/outcomes", 1)
+_REJECTED = (
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action",
+)
+_EMPIRICAL = (Channel.TOOL, Channel.CI, Channel.FILESYSTEM)
+
+
+def _target(seen: Exchange) -> str:
+    call = seen.call
+    return plain(f"{call.name}:{call.command or call.path or ''}".rstrip(":"), ENTITY_BYTES_MAX)
+
+
+def _observe(failing: set[str], seen: Exchange) -> tuple[set[str], list[Proposal]]:
+    start, end = first_line(seen.result.text)
+    target = _target(seen)
+    if start == end or seen.channel not in _EMPIRICAL:
+        return failing, []
+    if not seen.result.is_error:
+        if target not in failing or seen.call.background:
+            return failing, []
+        failing.discard(target)
+        outcome = "ok"
+    elif seen.result.text.startswith(_REJECTED):
+        outcome = "rejected"
+    elif seen.call.command and test_runs(
+        seen.call.command,
+        seen.result.text,
+        exit_code=seen.result.exit_code,
+        background=seen.call.background,
+    ):
+        return failing, []
+    else:
+        failing.add(target)
+        outcome = "error"
+    value = {"outcome": outcome, "exit": seen.result.exit_code}
+    key = AnchorKey("call", target, "outcome")
+    return failing, [
+        Proposal(Kind.EVIDENCE, key, value, Authority.EMPIRICAL, seen.part, start, end, RULE)
+    ]
+
+
+OUTCOMES = Observer(RULE, set, _observe)
+"""The observer of tool errors."""

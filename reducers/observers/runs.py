@@ -1,0 +1,67 @@
+"""Test runs: the verdict, counts and failing names of pytest and go test, as the runner's own summary states them.
+
+Keys: test/<entity>/status, …/counts, …/failing, where the entity holds the normalised scope (a narrow run is another key
+than the whole suite). How a verdict is read: testruns.py. Refuses: runs whose verdict cannot be seen.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...events import AnchorKey, Authority, Channel, Kind, Rule
+from .contract import ENTITY_BYTES_MAX, Exchange, Observer, Proposal, plain
+from .testruns import test_runs
+
+FAILING_NAMES_MAX = 50
+RULE = Rule("observe/test-runs", 1)
+
+
+def _observe(state: None, seen: Exchange) -> tuple[None, list[Proposal]]:
+    if seen.call.action != "shell" or not seen.call.command or seen.channel is not Channel.TOOL:
+        return state, []
+    found: list[Proposal] = []
+    runs = test_runs(
+        seen.call.command,
+        seen.result.text,
+        exit_code=seen.result.exit_code,
+        background=seen.call.background,
+    )
+    for run in runs:
+        if run.start == run.end:  # decided by a status alone: there are no bytes to cite
+            continue
+        entity = plain(run.entity, ENTITY_BYTES_MAX)
+        counts = {"passed": run.passed, "failed": run.failed, "skipped": run.skipped}
+        facts: dict[str, Any] = {
+            "status": run.verdict,
+            "counts": counts,
+            "failing": _names(run.failing),
+        }
+        for name, value in facts.items():
+            key = AnchorKey("test", entity, name)
+            found.append(
+                Proposal(
+                    Kind.EVIDENCE,
+                    key,
+                    value,
+                    Authority.EMPIRICAL,
+                    seen.part,
+                    run.start,
+                    run.end,
+                    RULE,
+                    because=run.rule,
+                )  # fmt: skip
+            )
+    return state, found
+
+
+def _names(failing: tuple[str, ...] | None) -> list[str] | None:
+    """None: the names were not shown. A long list ends with how many more there are."""
+    if failing is None:
+        return None
+    names = [plain(name, 200) for name in failing[:FAILING_NAMES_MAX]]
+    more = len(failing) - len(names)
+    return [*names, f"… and {more} more"] if more else names
+
+
+RUNS = Observer(RULE, lambda: None, _observe)
+"""The observer of test runs."""
