@@ -17,7 +17,9 @@ from ..events import Recorded
 
 @dataclass(frozen=True, slots=True)
 class Reducer:
-    """A named, versioned reducer. `canonical(state)` is a value that the codec can encode: equal states, equal bytes."""
+    """A named, versioned reducer. `canonical(state)` is a value that the codec can encode:
+    equal states, equal bytes.
+    """
 
     name: str
     version: int

@@ -1,6 +1,7 @@
 """What a session is: its title, format and model, and counts for lists of sessions.
 
-Rule: the newest title, the newest route, counts of items, calls, results, foreign compactions; the first and the greatest
+Rule: the newest title, the newest route, counts of items, calls, results, foreign compactions; the first and the
+greatest
 occurred_at so far. Usage: the last report of a message id holds, so reports of the same id are not added up.
 Invariants: bounded size. Refuses: a second SessionOpened.
 """
@@ -25,7 +26,10 @@ from .contract import Reducer
 
 @dataclass(slots=True)
 class Described:
-    """The state. Times are microseconds since 1970 UTC; None is unknown. `prompt_tokens` is the provider's own figure."""
+    """The state. Times are microseconds since 1970 UTC; None is unknown.
+
+    `prompt_tokens` is the provider's own figure.
+    """
 
     opened: bool = False
     relation: str | None = None

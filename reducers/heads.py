@@ -3,8 +3,8 @@
 Rule: an anchor becomes the head of its key when its rank is at least the head's; a lower one is kept as contested and
 the value stays. Superseded anchors leave the state; the log keeps them, and audit finds them there.
 Invariants: one head a key; the state grows with the number of keys, never with history.
-Refuses (the state stays as it was): anchors that the gate refuses; anchors delivered by a channel that may not speak for
-theirs; sources in this stream that lie in the future.
+Refuses (the state stays as it was): anchors that the gate refuses; anchors delivered by a channel that may not speak
+for theirs; sources in this stream that lie in the future.
 """
 
 from __future__ import annotations

@@ -31,7 +31,9 @@ class Node:
 
 @dataclass(slots=True)
 class Surface:
-    """Nodes in order; open calls by id; for each call with a result, that result's place; closed calls; late results."""
+    """Nodes in order; open calls by id; for each call with a result, that result's place; closed calls;
+    late results.
+    """
 
     nodes: dict[int, Node] = field(default_factory=dict)
     open: dict[str, list[Place]] = field(default_factory=dict)
@@ -132,8 +134,8 @@ def _forget(state: Surface, node: Node) -> None:
 def _canonical(state: Surface) -> Any:
     return {
         "nodes": [
-            [n.seq, n.key, n.content_seq, n.facts.role, n.group, [[p.kind.value, p.channel.value, p.call_id] for p in n.facts.parts]]
-            for n in state.nodes.values()
+            [n.seq, n.key, n.content_seq, n.facts.role, n.group, [[p.kind.value, p.channel.value, p.call_id] for p in
+            n.facts.parts]] for n in state.nodes.values()
         ],
         "open": [[call, [list(p) for p in places]] for call, places in sorted(state.open.items())],
         "results": [[list(c), list(r)] for c, r in sorted(state.results.items())],

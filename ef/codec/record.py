@@ -100,7 +100,7 @@ def decode_header(data: bytes, *, strict: bool = False) -> Header:
     if not isinstance(v, list) or len(v) != 23 or v[0] != FORMAT:
         raise cbor.Malformed("not a header of format 1")
     try:
-        header = Header(
+        fields = [
             *v[1:10],
             Basis(v[10]),
             Channel(v[11]),
@@ -113,7 +113,8 @@ def decode_header(data: bytes, *, strict: bool = False) -> Header:
             Place(v[18]),
             (v[19][0], v[19][1]) if v[19] is not None else None,
             *v[20:],
-        )
+        ]
+        header = Header(*fields)
     except (TypeError, ValueError, IndexError, KeyError) as fault:
         raise cbor.Malformed(f"a header field has a wrong form: {fault}") from None
     if not _well_typed(header):
@@ -129,16 +130,20 @@ def _item_facts(v: Any) -> ItemFacts:
 
 
 def _well_typed(h: Header) -> bool:
-    texts = (h.kind, h.stream, h.key, h.encoding)
-    counts = (h.version, h.seq, h.recorded_at, h.body_size)
-    digests = (h.commitment, h.prev_stream, h.prev_store)
+    """What the annotations promise, of values that a stranger wrote."""
+    texts: tuple[Any, ...] = (h.kind, h.stream, h.key, h.encoding)
+    counts: tuple[Any, ...] = (h.version, h.seq, h.recorded_at, h.body_size)
+    digests: tuple[Any, ...] = (h.commitment, h.prev_stream, h.prev_store)
+    required: Any = h.required
+    uuid: Any = h.uuid
+    occurred: Any = h.occurred_at
     return (
         all(type(t) is str for t in texts)
         and all(type(n) is int and n >= 0 for n in counts)
         and all(type(d) is bytes and len(d) == DIGEST_BYTES for d in digests)
-        and type(h.required) is bool
-        and type(h.uuid) is bytes
-        and (h.occurred_at is None or type(h.occurred_at) is int)
+        and type(required) is bool
+        and type(uuid) is bytes
+        and (occurred is None or type(occurred) is int)
     )
 
 

@@ -159,7 +159,9 @@ class AnchorDeclared:
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """A row that another program stored through the eventsourcing library's recorder; its seq is that program's version."""
+    """A row that another program stored through the eventsourcing library's recorder;
+    its seq is that program's version.
+    """
 
     topic: str
     state: bytes

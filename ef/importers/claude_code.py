@@ -24,7 +24,6 @@ from ..events import (
     ItemAppended,
     ItemReplaced,
     Origin,
-    Part,
     PartKind,
     Place,
     Reading,
@@ -181,8 +180,8 @@ class _Translator:
         parent = record.get("parentUuid")
         if isinstance(parent, str) and parent not in self._uuids:
             self._absent.setdefault(parent, []).append((line.number, at))
-        if uuid in self._absent:
-            for number, offset in self._absent.pop(uuid):  # type: ignore[arg-type]
+        if uuid is not None and uuid in self._absent:
+            for number, offset in self._absent.pop(uuid):
                 self.out.remarks.append(
                     Remark(
                         "parent-later",
@@ -354,17 +353,17 @@ class _Translator:
     def _spoken(self, reading: Reading, chain: _Chain) -> Reading:
         """Results speak with the channel of what was called."""
         parts = tuple(
-            Part(p.kind, reader.channel_of_result(chain.calls.get(p.call_id or "")), p.text, p.call_id, p.block, None, p.result)
+            replace(p, channel=reader.channel_of_result(chain.calls.get(p.call_id or "")))
             if p.kind is PartKind.TOOL_RESULT
             else p
             for p in reading.parts
-        )  # fmt: skip
+        )
         return Reading(reading.role, parts, reading.group)
 
     def _remark_item(
         self, record: dict[str, Any], reading: Reading, chain: _Chain, line: RawLine, at: int
     ) -> None:
-        if depth(record["message"] if "message" in record else record) > DEPTH_REMARKED - 2:
+        if depth(record.get("message", record)) > DEPTH_REMARKED - 2:
             self._remark("too-deep", line, at, _REMARKS["too-deep"])
         for part in reading.parts:
             if part.kind is PartKind.OPAQUE:

@@ -249,7 +249,7 @@ class LmdbEnv:
         except (lmdb.Error, MemoryError) as fault:
             raise CannotWrite(
                 path=self.path,
-                why=f"the memory map is full and cannot grow: {fault or type(fault).__name__}",
+                why=f"the memory map is full and cannot grow: {str(fault) or type(fault).__name__}",
                 remedy="Raise the process's memory limit (ulimit -v), then retry.",
             ) from None
 

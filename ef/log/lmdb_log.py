@@ -134,7 +134,12 @@ class LmdbLog:
                     remedy="Give a new path, or the folder of a store.",
                 )
             if not create_missing:
-                raise NotFound(what="store", name=str(path), where="the file system", remedy="Import a session first: `ef import PATH`.")  # fmt: skip
+                raise NotFound(
+                    what="store",
+                    name=str(path),
+                    where="the file system",
+                    remedy="Import a session first: `ef import PATH`.",
+                )
             _create(path, now, entropy, made_by)
         env = LmdbEnv.acquire(path, map_size=map_size)
         try:

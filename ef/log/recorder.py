@@ -1,9 +1,9 @@
 """The same store as an application recorder of the eventsourcing library.
 
-What the library inserts is a record of kind StoredEvent in a stream of its own name space, chained in the store like every
-other; its seq is the library's version, so gaps and version 0 are allowed there (the library's own rules).
-What ef appended is seen through the library too: originator id = stream, version = seq, topic = kind, state = the frame.
-Notification ids are positions: gapless, in commit order, from 1 (the genesis, position 0, is outside).
+What the library inserts is a record of kind StoredEvent in a stream of its own name space, chained in the store like
+every other; its seq is the library's version, so gaps and version 0 are allowed there (the library's own rules).
+What ef appended is seen through the library too: originator id = stream, version = seq, topic = kind, state = the
+frame. Notification ids are positions: gapless, in commit order, from 1 (the genesis, position 0, is outside).
 """
 
 from __future__ import annotations

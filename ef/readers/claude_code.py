@@ -2,7 +2,8 @@
 
 The rule on channels: a `user` record is the human's word only where the record's own structure leaves nothing else
 (no tool result, not meta, not a compaction summary, not a sub-agent's) and the text does not open with one of the
-harness's wrappers. Text may lower a part's authority, never raise it. A reminder inside a tool result is the tool's word.
+harness's wrappers. Text may lower a part's authority, never raise it. A reminder inside a tool result is the tool's
+word.
 """
 
 from __future__ import annotations

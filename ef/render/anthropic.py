@@ -1,7 +1,8 @@
 """Surface nodes -> messages in Anthropic's form. Pure.
 
 Rules: the items of one model response become one assistant message; results follow it in one user message, before other
-text, in the order of the calls. Calls and results are a bijection in what is handed out: a call without a result is closed by a
+text, in the order of the calls. Calls and results are a bijection in what is handed out: a call without a result is
+closed by a
 stand-in when an event closed it, else it is pending and not handed out; a late result is not shown; a result whose call
 is not in sight becomes text that says so. Blocks are the provider's own, byte for byte as JSON values.
 """

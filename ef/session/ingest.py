@@ -13,7 +13,9 @@ from ..reducers.observers import Observers, Proposal
 
 
 def anchor_drafts(item: Draft, proposals: Iterable[Proposal]) -> list[Draft]:
-    """Drafts that declare what an item grounds; they cite the item's record, which the log will have chained by then."""
+    """Drafts that declare what an item grounds;
+    they cite the item's record, which the log will have chained by then.
+    """
     drafts: list[Draft] = []
     seen: set[str] = set()
     for proposal in proposals:

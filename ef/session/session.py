@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..codec import kinds
+from ..audit import Audit, Holds, audit, hold
 from ..codec.digests import anchor_id, value_digest
 from ..errors import (
     Busy,
-    Damaged,
-    DamageError,
     InputRefused,
     NotAllowed,
     NotFound,
@@ -29,14 +27,16 @@ from ..events import (
     Group,
     ItemAppended,
     Kind,
+    Part,
     Reading,
-    Recorded,
     Rule,
     SessionOpened,
     SourceRef,
 )
 from ..importers.names import facts_of, session_stream
-from ..log import Draft, Record
+from ..log import Draft
+from ..log import items as log_items
+from ..log.items import reading_of
 from ..log.lmdb_log import LmdbLog
 from ..meter import METER, estimate
 from ..projections.working import Working
@@ -49,8 +49,7 @@ from ..render import anthropic as rendered
 from ..render.safejson import canonical
 from .ingest import anchor_drafts
 from .moments import At, resolve
-from .parts import quote_of, reading_of
-from .views import Audit, Context, Difference, Holds, NodeView, Quoted, State
+from .views import Context, Difference, NodeView, State, lifecycle
 
 ITEM_BYTES_MAX = 64 << 20
 EXCERPT_CHARS = 160
@@ -88,7 +87,8 @@ class Session:
         channel: Channel | str | None = None,
         key: str | None = None,
     ) -> int:
-        """Append one Anthropic-shaped message ({"role": …, "content": text or blocks}); its seq. Durable when it returns.
+        """Append one Anthropic-shaped message ({"role": …, "content": text or blocks}); its seq. Durable when it
+        returns.
 
         `channel` says who speaks in its texts (default: the user typed a user message, the assistant an assistant's).
         `key` is an idempotency key: the same key with the same message is one event. What the message grounds (test
@@ -152,12 +152,13 @@ class Session:
         because: str | None = None,
         idempotency_key: str | None = None,
     ) -> int:
-        """The operator declares an anchor; the seq of its event. With `quote` and `source` (an item's seq) it cites the item.
+        """The operator declares an anchor; the seq of its event. With `quote` and `source` (an item's seq) it cites
+        the item.
 
         `key` is namespace/entity/property; `value` null, bool, int, text or a list or map of those. Raises UsageError,
         InputRefused (the quote is not in the item; a value that cannot be stored), NotFound, NotAllowed.
         """
-        kind = _enum(Kind, kind, "kind")
+        kind = Kind(_enum(Kind, kind, "kind"))
         anchor_key = AnchorKey.parse(key)
         if anchor_key is None:
             raise UsageError(
@@ -244,20 +245,8 @@ class Session:
 
     # Reading.
 
-    def recorded(self, *, after: int = 0, upto: int | None = None) -> Iterator[Recorded]:
-        """The session's events as reducers meet them (items without their bytes)."""
-        for record in self._log.read(self._stream, after=after, upto=upto):
-            yield self._recorded(record)
-
-    def _recorded(self, record: Record) -> Recorded:
-        h = record.header
-        spec = kinds.BY_NAME.get(h.kind)
-        plain = b"" if spec is not None and spec.raw else self._log.body(record)
-        where = f"stream {h.stream}, seq {h.seq}"
-        return Recorded(h, record.digest, kinds.decode_body(h.kind, h.version, plain, where=where))
-
     def _caught_up(self) -> Working:
-        self._working.apply(self.recorded(after=self._working.seq))
+        self._working.apply(log_items.recorded(self._log, self._stream, after=self._working.seq))
         return self._working
 
     def _caught_up_observers(self) -> Observers:
@@ -275,7 +264,7 @@ class Session:
         seq = resolve(self._log, self._stream, at, recorded=recorded)
         if seq == self.seq:
             return self._caught_up()
-        return Working(self._stream).apply(self.recorded(upto=seq))
+        return Working(self._stream).apply(log_items.recorded(self._log, self._stream, upto=seq))
 
     def _must_exist(self) -> None:
         if self.seq == 0:
@@ -312,11 +301,8 @@ class Session:
             self.id,
             working.seq,
             working.state_digest().hex(),
-            {
-                k: self._holds(h, "contested" if k in contested else "active")
-                for k, h in sorted(heads.items())
-            },
-            {k: self._holds(h, "contested") for k, h in sorted(contested.items())},
+            {k: self._hold(h, lifecycle(k, heads, contested)) for k, h in sorted(heads.items())},
+            {k: self._hold(h, "contested") for k, h in sorted(contested.items())},
         )
 
     def diff(self, a: At, b: At = None, *, recorded: bool = False) -> Difference:
@@ -324,7 +310,8 @@ class Session:
         a, b = sorted(resolve(self._log, self._stream, x, recorded=recorded) for x in (a, b))
         before, after = self.state(a), self.state(b)
         old, new = before.heads, after.heads
-        seen = {n.seq for n in self.context(a).nodes}
+        earlier, later = self.context(a), self.context(b)
+        seen = {n.seq for n in earlier.nodes}
         return Difference(
             self.id,
             a,
@@ -332,122 +319,36 @@ class Session:
             {k: h for k, h in new.items() if k not in old},
             {k: (old[k], h) for k, h in new.items() if k in old and old[k].seq != h.seq},
             {k: h for k, h in old.items() if k not in new},
-            tuple(n for n in self.context(b).nodes if n.seq not in seen),
+            tuple(n for n in later.nodes if n.seq not in seen),
             {
-                "context": {"from": self.context(a).digest, "to": self.context(b).digest},
+                "context": {"from": earlier.digest, "to": later.digest},
                 "state": {"from": before.digest, "to": after.digest},
             },
         )
 
+    def _hold(self, head: Head, life: str) -> Holds:
+        return hold(self._log, head.anchor, head.seq, life, head.superseded)
+
     def audit(self, key: str, at: At = None, *, recorded: bool = False) -> Audit:
-        """Where the value of a key (or of an anchor id) comes from, and the chain from its record to the tip.
+        """Where the value of a key (or of an anchor id) comes from, and the chain from its evidence to the moment.
 
         Raises NotFound when nothing was ever declared for it, Damaged when the chain does not verify.
         """
-        self._must_exist()
-        seq = resolve(self._log, self._stream, at, recorded=recorded)
-        declared = self._declared(key, seq)
-        if not declared:
-            raise NotFound(what="key", name=key, where=f"session {self.id} up to event {seq}", remedy=f"`ef state {self.id}` lists what holds.")  # fmt: skip
-        text = str(declared[0][1].key)
-        working = self.working(seq)
-        head, contest = working.heads.heads.get(text), working.heads.contested.get(text)
-        refused = {s for s, _, _ in working.refused}
-        chain = [d for d in declared if d[0] not in refused]
-        winners = _winners(chain)
-        history: list[Holds] = []
-        for n, (at_seq, anchor) in enumerate(chain):
-            later = [w for w in winners if w > at_seq]
-            if at_seq not in winners:
-                life, by = ("contested" if contest and contest.seq == at_seq else "lost"), None
-            elif head is not None and head.seq == at_seq:
-                life, by = "active", None
-            else:
-                life, by = "superseded", later[0] if later else None
-            before = [w for w in winners if w < at_seq]
-            history.append(
-                self._hold(anchor, at_seq, life, before[-1] if n and before else None, by)
-            )
-        current = next((h for h in history if head is not None and h.seq == head.seq), None)
-        losers = tuple(h for h in history if h.seq not in winners)
-        return Audit(self.id, text, seq, current, tuple(history), losers, self._chain(current, seq))
-
-    def _declared(self, key: str, upto: int) -> list[tuple[int, Anchor]]:
-        found: list[tuple[int, Anchor]] = []
-        for record in self._log.read(self._stream, upto=upto):
-            if record.header.kind != AnchorDeclared.__name__:
-                continue
-            event = self._recorded(record).event
-            if isinstance(event, AnchorDeclared):
-                found.append((record.header.seq, event.anchor))
-        if key.startswith("an:"):
-            keys = {str(a.key) for _, a in found if a.id.startswith(key)}
-            if len(keys) > 1:
-                raise UsageError(detail=f"{key!r} names {len(keys)} anchors: give more of the id")
-            key = keys.pop() if keys else key
-        return [(seq, a) for seq, a in found if str(a.key) == key]
-
-    def _chain(self, current: Holds | None, upto: int) -> dict[str, Any]:
-        """Walk the chain from the evidence to the moment's tip: every link is checked."""
-        if current is None:
-            return {}
-        first = min(
-            [current.seq, *(s.ref.seq for s in current.sources if s.ref.stream == self._stream)]
-        )
-        previous: Record | None = None
-        links = 0
-        for record in self._log.read(self._stream, after=first - 1, upto=upto):
-            if previous is not None and record.header.prev_stream != previous.digest:
-                raise Damaged(
-                    where=f"stream {self._stream}, seq {record.header.seq}",
-                    what="the chain is broken",
-                )
-            links += previous is not None
-            previous = record
-        declared = self._log.get(self._stream, current.seq)
-        assert previous is not None
-        return {
-            "seq": current.seq,
-            "digest": declared.digest.hex(),
-            "from": first,
-            "links": links,
-            "head": {"seq": previous.header.seq, "digest": previous.digest.hex()},
-        }
-
-    def _holds(self, head: Head, lifecycle: str) -> Holds:
-        return self._hold(head.anchor, head.seq, lifecycle, head.superseded, None)
-
-    def _hold(
-        self, anchor: Anchor, seq: int, lifecycle: str, supersedes: int | None, by: int | None
-    ) -> Holds:
-        return Holds(
-            anchor, seq, lifecycle, tuple(self._quoted(r) for r in anchor.sources), supersedes, by
-        )
-
-    def _quoted(self, ref: SourceRef) -> Quoted:
-        try:
-            return Quoted(ref, quote_of(self._log, ref))
-        except (DamageError, NotFound) as fault:
-            return Quoted(ref, None, str(fault))
-
-
-def _winners(declared: list[tuple[int, Anchor]]) -> list[int]:
-    """Seqs of the anchors that were heads when they came, in order: the same rule as the reducer's."""
-    winners: list[int] = []
-    head: Anchor | None = None
-    for seq, anchor in declared:
-        if head is None or gate.rank(anchor) >= gate.rank(head):
-            head = anchor
-            winners.append(seq)
-    return winners
+        working = self.working(at, recorded=recorded)
+        return audit(self._log, self.id, self._stream, key, working)
 
 
 def _node_view(node: Node, reading: Reading) -> NodeView:
     channels = tuple(dict.fromkeys(p.channel.value for p in reading.parts))
-    texts = [p.text or (p.call and f"{p.call.name} {p.call.command or p.call.path or ''}") or p.kind.value for p in reading.parts]  # fmt: skip
+    texts = [p.text or _called(p) or p.kind.value for p in reading.parts]
     return NodeView(
         node.seq, node.facts.tokens, node.facts.role, channels, " ".join(texts)[:EXCERPT_CHARS]
     )
+
+
+def _called(part: Part) -> str:
+    call = part.call
+    return f"{call.name} {call.command or call.path or ''}".strip() if call else ""
 
 
 def _message_bytes(message: Mapping[str, Any]) -> bytes:

@@ -8,10 +8,10 @@ from typing import Any
 
 from blake3 import blake3
 
-from ..codec import kinds
 from ..errors import Damaged, DamageError, NotFound, UsageError
-from ..events import Event, ImportCompleted, SourceLines, SourceNote, SourceOpened
-from ..log import Log, Record, source_stream
+from ..events import ImportCompleted, SourceLines, SourceNote, SourceOpened
+from ..log import Log, source_stream
+from ..log.items import event_of
 
 PREFIX = "source/"
 
@@ -27,14 +27,6 @@ class Source:
     lines: int
     digest: bytes
     sessions: tuple[str, ...]
-
-
-def event_of(log: Log, record: Record) -> Event:
-    """The typed event of a record, its body read."""
-    h = record.header
-    return kinds.decode_body(
-        h.kind, h.version, log.body(record), where=f"stream {h.stream}, seq {h.seq}"
-    )
 
 
 class SourceCatalogue:
@@ -154,7 +146,12 @@ class SourceCatalogue:
         wanted = source.length if length is None else length
         if wanted not in imports:
             known = ", ".join(str(n) for n in sorted(imports))
-            raise NotFound(what="import of length", name=wanted, where=f"source {source.id[:12]}", remedy=f"There are: {known}.")  # fmt: skip
+            raise NotFound(
+                what="import of length",
+                name=wanted,
+                where=f"source {source.id[:12]}",
+                remedy=f"There are: {known}.",
+            )
         gaps, pieces = self._survey(source)
         if gaps:
             raise Damaged(where=f"source {source.id}", what="; ".join(gaps))

@@ -15,10 +15,10 @@ from ..errors import DamageError, EfError, NotFound, StoreUnavailable, UsageErro
 from ..importers.names import SESSION_PREFIX, session_stream
 from ..log import databytes
 from ..log.check import Problem
+from ..log.items import reading_of
 from ..log.lmdb_log import LmdbLog
 from .importing import ImportResult, import_bytes, read_file
 from .moments import iso
-from .parts import reading_of
 from .session import Session
 from .sources import Source, SourceCatalogue
 from .verify import Verified, verify_log
@@ -83,7 +83,8 @@ class Store:
 
         if session_name(name) != name:
             raise UsageError(
-                detail=f"session id {name[:80]!r}: use 1 to 128 of the characters A-Z a-z 0-9 . _ : -, beginning with a letter or digit"
+                detail=f"session id {name[:80]!r}: use 1 to 128 of the characters A-Z a-z 0-9 . _ : - "
+                "and begin with a letter or digit"
             )
         return Session(self.log, name, lambda: secrets.token_hex(16))
 
@@ -156,7 +157,10 @@ class Store:
         session: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Verified:
-        """Check bytes, chain, bodies, references, projections and tip; see `Verified`. `quick`: digests and chain only."""
+        """Check bytes, chain, bodies, references, projections and tip; see `Verified`.
+
+        `quick`: digests and chain only.
+        """
         return verify_log(self.log, quick=quick, session=session, progress=progress)
 
 

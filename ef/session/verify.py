@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..codec import kinds
 from ..errors import DamageError, EfError, NotProjectable
 from ..events import AnchorDeclared, Recorded
 from ..importers.names import SESSION_PREFIX, session_stream
-from ..log import Log
 from ..log.check import Checker, Problem
+from ..log.items import quote_of
+from ..log.items import recorded as recorded_events
 from ..log.lmdb_log import LmdbLog
 from ..projections.working import Working
-from .parts import quote_of
-from .sources import SourceCatalogue, event_of
+from .sources import SourceCatalogue
 
 VERDICT_EXIT = {"sound": 0, "damaged": 1, "unreadable": 2, "rolled-back": 3}
 
@@ -85,20 +84,11 @@ def verify_log(
     return out
 
 
-def _events(log: Log, stream: str) -> Iterator[Recorded]:
-    for record in log.read(stream):
-        spec = kinds.BY_NAME.get(record.header.kind)
-        if spec is not None and spec.raw:
-            yield Recorded(record.header, record.digest, spec.type(b""))
-        else:
-            yield Recorded(record.header, record.digest, event_of(log, record))
-
-
 def _session(log: LmdbLog, stream: str, out: Verified) -> None:
     """The projection can be built, twice with the same bytes; every reference cites what is there."""
     where = f"stream {stream}"
     try:
-        events = list(_events(log, stream))
+        events = list(recorded_events(log, stream))
         working = Working(stream).apply(events)
         again = Working(stream)
         for recorded in events:

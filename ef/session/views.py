@@ -1,80 +1,18 @@
-"""What a session answers: context, state, audit and the difference of two moments, as plain frozen values.
+"""What a session answers: context, state and the difference of two moments, as plain frozen values.
 
 Each has `to_json()`: the fields that the command line prints with --json.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..events import Anchor, Kind, SourceRef
-
-
-def text_of(data: bytes) -> str:
-    """Bytes of a part's text as text; what is no UTF-8 becomes a replacement character."""
-    return data.decode("utf-8", "replace")
-
-
-@dataclass(frozen=True, slots=True)
-class Quoted:
-    """A source reference and the exact bytes that it cites; `quote` is None when they cannot be had, `why` says why."""
-
-    ref: SourceRef
-    quote: bytes | None
-    why: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON fields."""
-        r = self.ref
-        return {
-            "stream": r.stream,
-            "seq": r.seq,
-            "part": r.part,
-            "span": [r.start, r.end],
-            "digest": r.digest.hex(),
-            "role": r.channel.value,
-            "kind": r.kind,
-            "quote": None if self.quote is None else text_of(self.quote),
-            **({"why": self.why} if self.why else {}),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Holds:
-    """An anchor with its place in the log: `lifecycle` active, contested, or superseded (by `superseded_by`)."""
-
-    anchor: Anchor
-    seq: int
-    lifecycle: str
-    sources: tuple[Quoted, ...]
-    supersedes_seq: int | None = None
-    superseded_by: int | None = None
-
-    @property
-    def value(self) -> Any:
-        """The anchor's value."""
-        return self.anchor.value
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON fields."""
-        a = self.anchor
-        return {
-            "id": a.id,
-            "kind": a.kind.value,
-            "key": str(a.key),
-            "value": a.value,
-            "unit": a.unit,
-            "authority": a.authority.value,
-            "channel": a.channel.value,
-            "lifecycle": self.lifecycle,
-            "seq": self.seq,
-            "rule": f"{a.rule.name}/{a.rule.version}",
-            "because": a.because,
-            "supersedes": self.supersedes_seq,
-            "superseded_by": self.superseded_by,
-            "sources": [s.to_json() for s in self.sources],
-        }
+from ..audit import Holds
+from ..events import Anchor, Kind
+from ..reducers.heads import Head
+from ..reducers.observers.runs import whole_suite
 
 
 def fails(anchor: Anchor) -> bool:
@@ -93,9 +31,27 @@ def fails(anchor: Anchor) -> bool:
     )
 
 
+def lifecycle(key: str, heads: Mapping[str, Head], contested: Mapping[str, Head]) -> str:
+    """A head's lifecycle as it is shown:
+    contested, stale (a later green run of the whole suite covers it), or active.
+    """
+    if key in contested:
+        return "contested"
+    anchor = heads[key].anchor
+    whole = whole_suite(anchor.key)
+    over = heads.get(str(whole)) if whole is not None else None
+    if over is not None and over.seq > heads[key].seq and over.anchor.value == "passed":
+        return "stale"
+    return "active"
+
+
 @dataclass(frozen=True, slots=True)
 class State:
-    """What holds as of seq `at`. `heads` by key, in key order; `contested` holds the losers that still stand against one."""
+    """What holds as of seq `at`.
+
+    `heads` by key, in key order; `contested` holds the losers that still stand against one. A head whose lifecycle is
+    stale is overtaken: a later run of the whole suite covers it.
+    """
 
     session: str
     at: int
@@ -111,8 +67,9 @@ class State:
 
     @property
     def failures(self) -> list[Holds]:
-        """Heads that say that something fails now, newest first."""
-        return sorted((h for h in self.heads.values() if fails(h.anchor)), key=lambda h: -h.seq)
+        """Heads that say that something fails now, newest first; what is stale is not now."""
+        found = (h for h in self.heads.values() if fails(h.anchor) and h.lifecycle != "stale")
+        return sorted(found, key=lambda h: -h.seq)
 
     def to_json(self) -> dict[str, Any]:
         """JSON fields."""
@@ -154,7 +111,7 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the model would see as of seq `at`. `tokens` is an estimate; `frontier` counts frozen checkpoints (none yet)."""
+    """What the model would see as of seq `at`: `tokens` is an estimate; `frontier` counts frozen checkpoints."""
 
     session: str
     at: int
@@ -174,34 +131,6 @@ class Context:
             "frontier": self.frontier,
             "messages": self.messages,
             "digest": self.digest,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """Where a value comes from: the head (None when nothing holds), all that was declared for the key oldest first, the
-    losers, and the place in the chain: the record that declared it, and the tip up to which `links` records verify."""
-
-    session: str
-    key: str
-    at: int
-    current: Holds | None
-    history: tuple[Holds, ...]
-    losers: tuple[Holds, ...]
-    chain: dict[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON fields."""
-        return {
-            "session": self.session,
-            "key": self.key,
-            "at": self.at,
-            "current": self.current.to_json() if self.current else None,
-            "sources": [s.to_json() for s in self.current.sources] if self.current else [],
-            "history": [h.to_json() for h in self.history],
-            "losers": [h.to_json() for h in self.losers],
-            "rule": self.current.to_json()["rule"] if self.current else None,
-            "chain": self.chain,
         }
 
 

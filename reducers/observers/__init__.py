@@ -8,6 +8,7 @@ Invariants: the same items give the same proposals, however they were batched.
 
 from __future__ import annotations
 
+from ...events import Reading
 from .contract import Observed, Observer, Proposal
 from .files import FILES
 from .outcomes import OUTCOMES
@@ -23,7 +24,7 @@ class Observers:
         self._states = [observer.initial() for observer in ALL]
         self._view = Observed()
 
-    def item(self, reading: Observed.Item) -> list[Proposal]:
+    def item(self, reading: Reading) -> list[Proposal]:
         """What the next item grounds, in order of its parts."""
         found: list[Proposal] = []
         for exchange in self._view.exchanges(reading):

@@ -65,8 +65,6 @@ class Observer:
 class Observed:
     """The calls that wait for a result, by id; the newest of an id answers (providers reuse ids)."""
 
-    Item = Reading
-
     def __init__(self) -> None:
         self._calls: dict[str, ToolCall] = {}
 
@@ -97,7 +95,9 @@ def _tag(data: bytes) -> str:
 
 
 def first_line(text: str, most: int = 240) -> tuple[int, int]:
-    """The span, in UTF-8 bytes, of the first line that is not blank, at most `most` bytes; (0, 0) when there is none."""
+    """The span, in UTF-8 bytes, of the first line that is not blank, at most `most` bytes;
+    (0, 0) when there is none.
+    """
     data = text.encode("utf-8", "surrogatepass")
     start = len(data) - len(data.lstrip())
     if start == len(data):
