@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -47,11 +47,11 @@ from ..reducers.observers import Observers
 from ..reducers.surface import Node
 from ..render import anthropic as rendered
 from ..render.safejson import canonical
+from .borders import checked_key, declaration, message_bytes
 from .ingest import anchor_drafts
 from .moments import At, resolve
 from .views import Context, Difference, NodeView, State, lifecycle
 
-ITEM_BYTES_MAX = 64 << 20
 EXCERPT_CHARS = 160
 APPEND_TRIES = 16
 _DEFAULT_AUTHORITY = {
@@ -69,6 +69,7 @@ class Session:
         self._working = Working(self._stream)
         self._observers: Observers | None = None
         self._observed = 0
+        self._lock = threading.RLock()
 
     def __repr__(self) -> str:
         return f"<Session {self.id}>"
@@ -95,7 +96,8 @@ class Session:
         verdicts, tool errors, files) is declared in the same batch. Raises InputRefused, KeyConflict, CannotWrite,
         OutcomeUnknown, Busy.
         """
-        data = _message_bytes(message)
+        data = message_bytes(message)
+        key = checked_key(key) or self._random_key()
         reading = anthropic.read(data, channel=_channel(channel))
         if not reading.parts or reading.role == "opaque":
             raise InputRefused(
@@ -103,7 +105,6 @@ class Session:
                 why="it has no content that can be read",
                 remedy='Give {"role": "user" or "assistant", "content": text or a list of blocks}.',
             )
-        key = key or self._random_key()
         known = self._log.find(self._stream, key)
         group = None
         if reading.role == "assistant":
@@ -129,6 +130,10 @@ class Session:
 
     def _append(self, item: Draft, reading: Reading, group: Group | None) -> int:
         """One try, conditional on the session being as it was looked at: what is derived from it depends on that."""
+        with self._lock:
+            return self._append_looked_at(item, reading, group)
+
+    def _append_looked_at(self, item: Draft, reading: Reading, group: Group | None) -> int:
         tip = self._log.tip(self._stream)
         working = self._caught_up()
         drafts = [*self._opening(), *self._closers(working, group, item.key), item]
@@ -158,28 +163,34 @@ class Session:
         `key` is namespace/entity/property; `value` null, bool, int, text or a list or map of those. Raises UsageError,
         InputRefused (the quote is not in the item; a value that cannot be stored), NotFound, NotAllowed.
         """
-        kind = Kind(_enum(Kind, kind, "kind"))
-        anchor_key = AnchorKey.parse(key)
-        if anchor_key is None:
-            raise UsageError(
-                detail=f"key {key!r} is not namespace/entity/property, e.g. config/server/timeout"
-            )
-        given = authority or _DEFAULT_AUTHORITY.get(kind)
-        if given is None:
+        given = declaration(
+            kind=kind,
+            key=key,
+            quote=quote,
+            source=source,
+            authority=authority,
+            unit=unit,
+            because=because,
+            idempotency_key=idempotency_key,
+        )
+        says = given.authority or _DEFAULT_AUTHORITY.get(given.kind)
+        if says is None:
             raise NotAllowed(
-                what=f"to declare {kind.value}",
+                what=f"to declare {given.kind.value}",
                 why="the operator states norms and decisions; runs state evidence",
             )
-        name = idempotency_key or self._random_key()
-        refs = self._cite(quote, source)
+        name = given.idempotency_key or self._random_key()
+        refs = self._cite(given.quote, given.source)
+        anchor_key = AnchorKey.parse(given.key)
+        assert anchor_key is not None
         rule = Rule("declare/operator", 1)
         ground = [[r.item_key, r.part, r.start, r.end] for r in refs] or [[name]]
         anchor = Anchor(
-            anchor_id(self._stream, kind.value, key, ground, [rule.name, rule.version]),
-            kind,
+            anchor_id(self._stream, given.kind.value, key, ground, [rule.name, rule.version]),
+            given.kind,
             anchor_key,
             value,
-            _enum(Authority, given, "authority"),
+            says,
             Channel.OPERATOR,
             rule,
             unit=unit,
@@ -195,12 +206,8 @@ class Session:
         return self._log.append([*self._opening(), draft])[-1].seq
 
     def _cite(self, quote: str | None, source: int | None) -> tuple[SourceRef, ...]:
-        if quote is None and source is None:
+        if quote is None or source is None:
             return ()
-        if quote is None or source is None or not quote:
-            raise UsageError(
-                detail="give both quote and source (the seq of the item that holds the quote), or neither"
-            )
         record = self._log.get(self._stream, source)
         if record.header.item is None:
             raise InputRefused(
@@ -349,27 +356,6 @@ def _node_view(node: Node, reading: Reading) -> NodeView:
 def _called(part: Part) -> str:
     call = part.call
     return f"{call.name} {call.command or call.path or ''}".strip() if call else ""
-
-
-def _message_bytes(message: Mapping[str, Any]) -> bytes:
-    try:
-        data = json.dumps(message, ensure_ascii=False, allow_nan=False).encode(
-            "utf-8", "surrogatepass"
-        )
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        data = json.dumps(message, ensure_ascii=True, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise InputRefused(
-            where="message", why=f"it is no JSON: {fault}", remedy="Give plain JSON values."
-        ) from None
-    if len(data) > ITEM_BYTES_MAX:
-        raise InputRefused(
-            where="message",
-            why=f"it has {len(data)} bytes, more than {ITEM_BYTES_MAX}",
-            remedy="Split it.",
-        )
-    return data
 
 
 def _channel(given: Channel | str | None) -> Channel | None:

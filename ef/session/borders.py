@@ -1,0 +1,121 @@
+"""What a caller gives, checked once, before it becomes an event. pydantic guards this border and nothing behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import InputRefused, UsageError
+from ..events import AnchorKey, Authority, Kind
+
+ITEM_BYTES_MAX = 64 << 20
+_Key = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class Message(BaseModel):
+    """An Anthropic-shaped message; other fields are kept with it as they are."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    role: Literal["user", "assistant"]
+    content: str | Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+
+class Declaration(BaseModel):
+    """What an operator declares."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: Kind
+    key: Annotated[str, Field(max_length=400)]
+    quote: Annotated[str, Field(min_length=1)] | None = None
+    source: Annotated[int, Field(ge=1)] | None = None
+    authority: Authority | None = None
+    unit: Annotated[str, Field(max_length=60)] | None = None
+    because: Annotated[str, Field(max_length=4000)] | None = None
+    idempotency_key: _Key | None = None
+
+
+def message_bytes(message: Any) -> bytes:
+    """The bytes of a message as they will be stored: the caller's JSON, once checked. Raises InputRefused."""
+    if not isinstance(message, Mapping):
+        raise InputRefused(
+            where="message",
+            why=f"it is a {type(message).__name__}, not a mapping",
+            remedy='Give {"role": "user" or "assistant", "content": text or a list of blocks}.',
+        )
+    try:
+        Message.model_validate(dict(message))
+        text = json.dumps(message, ensure_ascii=False, allow_nan=False)
+        data = text.encode("utf-8", "surrogatepass")
+        if len(data) > ITEM_BYTES_MAX:
+            raise InputRefused(
+                where="message",
+                why=f"it has {len(data)} bytes, more than {ITEM_BYTES_MAX}",
+                remedy="Split it.",
+            )
+        data.decode("utf-8")
+    except ValidationError as fault:
+        raise InputRefused(
+            where="message",
+            why=_said(fault),
+            remedy='Give {"role": "user" or "assistant", "content": text or a list of blocks}.',
+        ) from None
+    except UnicodeDecodeError:
+        return json.dumps(message, ensure_ascii=True, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise InputRefused(
+            where="message", why=f"it is no JSON: {fault}", remedy="Give plain JSON values."
+        ) from None
+    return data
+
+
+def declaration(**given: Any) -> Declaration:
+    """A checked declaration. Raises UsageError, naming the field."""
+    given = {
+        name: value if value is None or name not in ("kind", "authority") else _named(name, value)
+        for name, value in given.items()
+    }
+    try:
+        found = Declaration.model_validate(given)
+    except ValidationError as fault:
+        raise UsageError(detail=f"declaration: {_said(fault)}") from None
+    if AnchorKey.parse(found.key) is None:
+        raise UsageError(
+            detail=f"key {found.key!r} is not namespace/entity/property, e.g. config/server/timeout"
+        )
+    if (found.quote is None) != (found.source is None):
+        raise UsageError(
+            detail="give both quote and source (the seq of the item that holds the quote), or neither"
+        )
+    return found
+
+
+def _named(what: str, given: Any) -> Any:
+    kind = Kind if what == "kind" else Authority
+    try:
+        return kind(given)
+    except ValueError:
+        known = ", ".join(member.value for member in kind)
+        raise UsageError(detail=f"{what} {given!r} is not known; it is one of {known}") from None
+
+
+def _said(fault: ValidationError) -> str:
+    first = fault.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(str(step) for step in first["loc"]) or "it"
+    return f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+
+
+def checked_key(key: str | None) -> str | None:
+    """A caller's idempotency key: 1 to 128 characters of valid text. Raises UsageError."""
+    if key is None:
+        return None
+    good = isinstance(key, str) and 0 < len(key) <= 128
+    if not good or canonical(key) != canonical(key.encode("utf-8", "replace").decode()):
+        raise UsageError(
+            detail=f"idempotency key {str(key)[:60]!r}: give 1 to 128 characters of text"
+        )
+    return key
