@@ -113,8 +113,9 @@ def checked_key(key: str | None) -> str | None:
     """A caller's idempotency key: 1 to 128 characters of valid text. Raises UsageError."""
     if key is None:
         return None
-    good = isinstance(key, str) and 0 < len(key) <= 128
-    if not good or canonical(key) != canonical(key.encode("utf-8", "replace").decode()):
+    given: Any = key
+    good = isinstance(given, str) and 0 < len(given) <= 128
+    if not good or key.encode("utf-8", "replace").decode() != key:
         raise UsageError(
             detail=f"idempotency key {str(key)[:60]!r}: give 1 to 128 characters of text"
         )
