@@ -67,6 +67,12 @@ class NotAllowed(CallerError):
     exit_code = 77
 
 
+class OutputFailed(CallerError):
+    """cannot write to {path}: {why}. The command itself was carried out."""
+
+    exit_code = 73
+
+
 class StoreError(EfError):
     """{detail}"""
 

@@ -21,7 +21,10 @@ SESSION = "burst"
 
 def message(name: str, n: int) -> dict[str, str]:
     """The n-th message of a writer."""
-    return {"role": "user", "content": f"{name}: note {n}: " + "what was acknowledged is there. " * 8}
+    return {
+        "role": "user",
+        "content": f"{name}: note {n}: " + "what was acknowledged is there. " * 8,
+    }
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,14 @@ class Survey:
 
 def survey(store: Path, killed: Killed) -> Survey:
     """Open the store and compare: each acknowledged message must be there, byte for byte."""
+    from demo_evidence import events
+
     import ef
 
     kept: dict[str, str] = {}
     with ef.open(store, create=False) as opened:
-        session = opened.session(SESSION)
-        for recorded in session.recorded():
-            h = recorded.header
+        for each in events(opened, SESSION):
+            h = each.header
             if h.item is not None and h.key.startswith(killed.name + "/"):
                 body = opened.log.body(opened.log.get(h.stream, h.seq))
                 kept[h.key] = json.loads(body)["content"]

@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ef import Session
-from ef.events import AnchorDeclared, ForeignCompaction
-from ef.session import Store
+from ef import Session, Store
+from ef.events import AnchorDeclared, ForeignCompaction, Recorded
+from ef.importers.names import session_stream
+from ef.log.items import reading_of, recorded
 
 CLAIM = re.compile(r"[^\n.]*\btests?\b[^\n.]*\bpass(?:es|ed|ing)?\b[^\n.]*\.?", re.IGNORECASE)
 FORBIDS = re.compile(
@@ -40,7 +43,12 @@ class Transcript:
         return any(text in each for each in [*found, "\n".join(found), "".join(found)])
 
 
-def strings(value: Any) -> Any:
+def events(store: Store, session: str) -> Iterator[Recorded]:
+    """The session's events, oldest first; items without their bytes."""
+    return recorded(store.log, session_stream(session))
+
+
+def strings(value: Any) -> Iterator[str]:
     """All strings in a JSON value, in order."""
     if isinstance(value, str):
         yield value
@@ -60,18 +68,18 @@ class Chosen:
     then: int | None
 
 
-def choose(session: Session) -> Chosen | None:
+def choose(store: Store, session: Session) -> Chosen | None:
     """The most telling key of a session: a test suite's status that changed, else any value that changed, else any."""
     said: dict[str, list[tuple[int, Any]]] = defaultdict(list)
-    for recorded in session.recorded():
-        if isinstance(recorded.event, AnchorDeclared):
-            anchor = recorded.event.anchor
-            said[str(anchor.key)].append((recorded.header.seq, anchor.value))
+    for each in events(store, session.id):
+        if isinstance(each.event, AnchorDeclared):
+            anchor = each.event.anchor
+            said[str(anchor.key)].append((each.header.seq, anchor.value))
     heads = session.state().heads
 
     def rank(key: str) -> tuple[int, ...]:
         values = [value for _, value in said[key]]
-        changes = sum(a != b for a, b in zip(values, values[1:], strict=False))
+        changes = sum(a != b for a, b in pairwise(values))
         a_status = key.startswith("test/") and key.endswith("/status")
         return a_status and changes > 0, a_status, changes, len(values)
 
@@ -102,25 +110,25 @@ class Compaction:
 def compactions(store: Store, session: Session) -> list[Compaction]:
     """All compactions that the session's log holds, oldest first."""
     found: list[Compaction] = []
-    events = list(session.recorded())
-    for n, recorded in enumerate(events):
-        if not isinstance(recorded.event, ForeignCompaction):
+    all_events = list(events(store, session.id))
+    for n, each in enumerate(all_events):
+        if not isinstance(each.event, ForeignCompaction):
             continue
-        behind = next((e.header for e in events[n + 1 : n + 4] if e.header.item is not None), None)
+        near = (e.header for e in all_events[n + 1 : n + 4])
+        behind = next((h for h in near if h.item is not None), None)
         item = claim = None
         if behind is not None and behind.item is not None:
             if {part.channel.value for part in behind.item.parts} == {"importer"}:
                 item = behind.seq
                 said = CLAIM.search("\n".join(texts(store, behind.stream, item)))
                 claim = said.group().strip(" -*") if said else None
-        found.append(Compaction(recorded.header.seq, recorded.event.pre_tokens, item, claim))
+        found.append(Compaction(each.header.seq, each.event.pre_tokens, item, claim))
     return found
 
 
 def texts(store: Store, stream: str, seq: int) -> list[str]:
-    """The strings of an item's message, from the bytes in the log."""
-    record = json.loads(store.log.body(store.log.get(stream, seq)))
-    return list(strings(record.get("message", record).get("content", "")))
+    """The texts of an item's parts."""
+    return [part.text for part in reading_of(store.log, store.log.get(stream, seq)).parts]
 
 
 @dataclass(frozen=True)
@@ -134,17 +142,17 @@ class Words:
 def users_rule(store: Store, session: Session) -> Words | None:
     """The first sentence that the user typed which forbids or demands something; else the first words typed."""
     first: Words | None = None
-    for recorded in session.recorded():
-        h = recorded.header
+    for each in events(store, session.id):
+        h = each.header
         if h.item is None or {p.channel.value for p in h.item.parts} != {"user_typed"}:
             continue
-        text = "\n".join(texts(store, h.stream, h.seq))
-        found = FORBIDS.search(text)
-        if found:
-            return Words(h.seq, found.group().strip())
-        line = next((row.strip() for row in text.splitlines() if row.strip()), "")
-        if first is None and line:
-            first = Words(h.seq, line[:200])
+        for text in texts(store, h.stream, h.seq):
+            found = FORBIDS.search(text)
+            if found:
+                return Words(h.seq, found.group().strip())
+            line = next((row.strip() for row in text.splitlines() if row.strip()), "")
+            if first is None and line:
+                first = Words(h.seq, line[:200])
     return first
 
 

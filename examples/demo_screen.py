@@ -10,20 +10,27 @@ import os
 from collections.abc import Sequence
 from typing import TextIO
 
+from ef.render.visible import visible
+
 WIDTH = 80
 STYLES = {
     "title": "1", "dim": "2", "key": "36", "value": "1", "quote": "33", "good": "32", "bad": "1;31",
 }  # fmt: skip
+VERDICTS = {"passed": "good", "failed": "bad", "error,": "bad"}
 PLAIN = str.maketrans(
-    {"✔": "+", "✘": "x", "─": "-", "━": "=", "“": '"', "”": '"', "…": "~", "→": ">", "←": "<", "·": "-"}
+    {
+        "✔": "+",
+        "✘": "x",
+        "─": "-",
+        "━": "=",
+        "“": '"',
+        "”": '"',
+        "…": "~",
+        "→": ">",
+        "←": "<",
+        "·": "-",
+    }
 )
-
-
-def visible(text: str) -> str:
-    """The text on one line: what cannot be printed becomes an escape."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text
-    )
 
 
 def cut(text: str, most: int) -> str:
@@ -39,16 +46,29 @@ def cut_middle(text: str, most: int) -> str:
     return text[:head] + "…" + text[len(text) - (most - 1 - head) :]
 
 
+def wrap(text: str, most: int) -> list[str]:
+    """Lines of at most `most` characters, broken at spaces."""
+    rows = [""]
+    for word in text.split(" "):
+        if rows[-1] and len(rows[-1]) + 1 + len(word) > most:
+            rows.append(word)
+        else:
+            rows[-1] = f"{rows[-1]} {word}".lstrip()
+    return rows
+
+
 class Screen:
     """Writes to `out`. `colour` None: on a terminal that does not refuse it."""
 
     def __init__(self, out: TextIO, *, colour: bool | None = None) -> None:
         self.out = out
         if colour is None:
-            colour = out.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+            colour = (
+                out.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+            )
         self.colour = colour
         try:
-            "✔✘─━“”…→←·".encode(out.encoding or "ascii")
+            "✔✘─━“”…→←·".encode(out.encoding or "utf-8")
             self.plain = False
         except (UnicodeEncodeError, LookupError):
             self.plain = True
@@ -75,18 +95,17 @@ class Screen:
         rule = "─" * (WIDTH - len(text) - len(right) - (6 if right else 4))
         tail = f" {right} " if right else ""
         self.line()
-        self.line(self.paint("─ ", "dim") + self.paint(text, "title") + " " + self.paint(rule + tail, "dim"))
+        self.line(
+            self.paint("─ ", "dim")
+            + self.paint(text, "title")
+            + " "
+            + self.paint(rule + tail, "dim")
+        )
 
     def say(self, text: str) -> None:
         """A sentence in the margin of a section, wrapped at the width."""
-        row = ""
-        for word in text.split(" "):
-            if row and len(row) + 1 + len(word) > WIDTH - 2:
-                self.line("  " + row)
-                row = word
-            else:
-                row = f"{row} {word}" if row else word
-        self.line("  " + row)
+        for row in wrap(text, WIDTH - 2):
+            self.line("  " + row)
 
     def rows(
         self, table: Sequence[Sequence[str]], widths: Sequence[int], styles: Sequence[str] = ()
@@ -97,10 +116,15 @@ class Screen:
             for n, (cell, width) in enumerate(zip(cells, widths, strict=True)):
                 text = cut(visible(cell), width)
                 style = styles[n] if n < len(styles) else ""
+                if style in ("", "value"):
+                    style = VERDICTS.get(text.split(" ")[0], style)
                 pad = " " * (width - len(text))
                 shown.append((self.paint(text, style) if style else text) + pad)
             self.line("  " + "  ".join(shown))
 
     def mark(self, good: bool, text: str) -> None:
         """A verdict."""
-        self.line("  " + self.paint("✔" if good else "✘", "good" if good else "bad") + " " + text)
+        first, *more = wrap(text, WIDTH - 4)
+        self.line("  " + self.paint("✔" if good else "✘", "good" if good else "bad") + " " + first)
+        for row in more:
+            self.line("    " + row)

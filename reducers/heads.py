@@ -30,8 +30,8 @@ class Head:
 class Heads:
     """The state. `heads` and `contested` by the key's text."""
 
-    heads: dict[str, Head] = field(default_factory=dict)
-    contested: dict[str, Head] = field(default_factory=dict)
+    heads: dict[str, Head] = field(default_factory=dict[str, Head])
+    contested: dict[str, Head] = field(default_factory=dict[str, Head])
 
 
 def _refusal(state: Heads, recorded: Recorded) -> str | None:

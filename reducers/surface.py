@@ -1,17 +1,28 @@
 """The surface: the ordered nodes that the model sees, and which call has which result.
 
 Rule: an item is a node at the place where it was appended; a replaced item keeps its place and reads from the
-replacement. A result belongs to the newest call with its id that has none yet and is not closed (providers reuse ids).
+replacement, and its parts keep what the replaced ones with the same call id were paired with. A result belongs to the
+newest call before it with its id that has none yet and is not closed (providers reuse ids).
 Invariants: a call has at most one result; a result of a closed call is late: kept, and not handed out a second time.
 Refuses: closing a call that is not open; replacing an item that is not on the surface.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..events import CallClosed, ItemAppended, ItemFacts, ItemReplaced, PartKind, Recorded
+from ..events import (
+    CallClosed,
+    ItemAppended,
+    ItemFacts,
+    ItemReplaced,
+    PartFacts,
+    PartKind,
+    Recorded,
+)
 from .contract import Reducer
 
 Place = tuple[int, int]
@@ -31,18 +42,17 @@ class Node:
 
 @dataclass(slots=True)
 class Surface:
-    """Nodes in order; open calls by id; for each call with a result, that result's place; closed calls;
-    late results.
-    """
+    """Nodes in order; open and closed calls by id, in order; each answered call's result and each result's call; why a
+    call was closed; each late result's closed call; results without a call."""
 
-    nodes: dict[int, Node] = field(default_factory=dict)
-    open: dict[str, list[Place]] = field(default_factory=dict)
-    results: dict[Place, Place] = field(default_factory=dict)
-    answered: dict[Place, Place] = field(default_factory=dict)
-    closed: dict[Place, str] = field(default_factory=dict)
-    closed_ids: dict[str, Place] = field(default_factory=dict)
-    late: dict[Place, Place] = field(default_factory=dict)
-    orphans: set[Place] = field(default_factory=set)
+    nodes: dict[int, Node] = field(default_factory=dict[int, Node])
+    open: dict[str, list[Place]] = field(default_factory=dict[str, list[Place]])
+    results: dict[Place, Place] = field(default_factory=dict[Place, Place])
+    answered: dict[Place, Place] = field(default_factory=dict[Place, Place])
+    closed: dict[Place, str] = field(default_factory=dict[Place, str])
+    closed_ids: dict[str, list[Place]] = field(default_factory=dict[str, list[Place]])
+    late: dict[Place, Place] = field(default_factory=dict[Place, Place])
+    orphans: set[Place] = field(default_factory=set[Place])
 
 
 def _refusal(state: Surface, recorded: Recorded) -> str | None:
@@ -51,7 +61,8 @@ def _refusal(state: Surface, recorded: Recorded) -> str | None:
         if (event.item_seq, event.part) not in state.open.get(event.call_id, ()):
             return f"it closes call {event.call_id} of event {event.item_seq}, which is not open"
     elif isinstance(event, ItemReplaced):
-        if header.cause is None or header.cause.seq not in state.nodes:
+        cause = header.cause
+        if cause is None or cause.stream != header.stream or cause.seq not in state.nodes:
             return "it replaces an item that is not on the surface"
         if header.item is None:
             return "it has no item facts"
@@ -66,69 +77,119 @@ def _evolve(state: Surface, recorded: Recorded) -> Surface:
         return state
     if isinstance(event, CallClosed):
         place = (event.item_seq, event.part)
-        state.open[event.call_id].remove(place)
-        if not state.open[event.call_id]:
-            del state.open[event.call_id]
+        _take(state.open, event.call_id, place)
         state.closed[place] = event.outcome
-        state.closed_ids[event.call_id] = place
+        insort(state.closed_ids.setdefault(event.call_id, []), place)
         return state
     assert header.item is not None
+    group = header.group.id if header.group else None
     if isinstance(event, ItemReplaced):
         assert header.cause is not None
         node = state.nodes[header.cause.seq]
-        _forget(state, node)
-        node.content_seq, node.facts = header.seq, header.item
-        node.group = header.group.id if header.group else None
+        added = _replace(state, node, header.item)
+        node.content_seq, node.facts, node.group = header.seq, header.item, group
     else:
-        group = header.group.id if header.group else None
-        node = state.nodes[header.seq] = Node(
-            header.seq, header.key, header.seq, header.item, group
-        )
-    _pair(state, node)
+        node = Node(header.seq, header.key, header.seq, header.item, group)
+        state.nodes[header.seq] = node
+        added = list(range(len(header.item.parts)))
+    for n in added:
+        _pair(state, (node.seq, n), header.item.parts[n])
     return state
 
 
-def _pair(state: Surface, node: Node) -> None:
-    for n, part in enumerate(node.facts.parts):
-        place, call_id = (node.seq, n), part.call_id or ""
-        if part.kind is PartKind.TOOL_CALL:
-            state.open.setdefault(call_id, []).append(place)
-        elif part.kind is PartKind.TOOL_RESULT:
-            waiting = state.open.get(call_id)
-            if waiting:
-                call = waiting.pop()
-                if not waiting:
-                    del state.open[call_id]
-                state.results[call], state.answered[place] = place, call
-            elif call_id in state.closed_ids:
-                state.late[place] = state.closed_ids[call_id]
-            else:
-                state.orphans.add(place)
+def _pair(state: Surface, place: Place, part: PartFacts) -> None:
+    """Find what a new part belongs to: only what stands before it."""
+    call_id = part.call_id or ""
+    if part.kind is PartKind.TOOL_CALL:
+        insort(state.open.setdefault(call_id, []), place)
+    elif part.kind is PartKind.TOOL_RESULT:
+        if call := _newest_before(state.open, call_id, place):
+            _take(state.open, call_id, call)
+            state.results[call], state.answered[place] = place, call
+        elif call := _newest_before(state.closed_ids, call_id, place):
+            state.late[place] = call
+        else:
+            state.orphans.add(place)
 
 
-def _forget(state: Surface, node: Node) -> None:
-    """Take a node's parts out of the pairing before it is paired anew with its new content."""
-    for n, part in enumerate(node.facts.parts):
-        place, call_id = (node.seq, n), part.call_id or ""
-        if part.kind is PartKind.TOOL_CALL:
-            waiting = state.open.get(call_id, [])
-            if place in waiting:
-                waiting.remove(place)
-                if not waiting:
-                    del state.open[call_id]
-            result = state.results.pop(place, None)
-            if result is not None:
-                del state.answered[result]
-                state.orphans.add(result)
-            if state.closed.pop(place, None) is not None and state.closed_ids.get(call_id) == place:
-                del state.closed_ids[call_id]
-        elif part.kind is PartKind.TOOL_RESULT:
-            call = state.answered.pop(place, None)
-            if call is not None:
-                del state.results[call]
-                state.open.setdefault(call_id, []).append(call)
-            state.late.pop(place, None)
-            state.orphans.discard(place)
+def _newest_before(calls: dict[str, list[Place]], call_id: str, place: Place) -> Place | None:
+    known = calls.get(call_id, [])
+    at = bisect_left(known, place)
+    return known[at - 1] if at else None
+
+
+def _take(calls: dict[str, list[Place]], call_id: str, place: Place) -> None:
+    calls[call_id].remove(place)
+    if not calls[call_id]:
+        del calls[call_id]
+
+
+def _replace(state: Surface, node: Node, facts: ItemFacts) -> list[int]:
+    """Move the links of a node's parts to those of its new content; the numbers of the parts that are new.
+
+    The n-th call (or result) of an id takes over what the n-th one of that id was paired with. A call whose result is
+    gone is open again; a result whose call is gone has none.
+    """
+    kept: dict[tuple[PartKind, str], list[Place]] = {}
+    for place, part in _linked(node.seq, facts):
+        kept.setdefault((part.kind, part.call_id or ""), []).append(place)
+    moved: dict[Place, tuple[str, Place | None]] = {}
+    for place, part in _linked(node.seq, node.facts):
+        places = kept.get((part.kind, part.call_id or ""))
+        moved[place] = (part.call_id or "", places.pop(0) if places else None)
+    _relink(state, moved)
+    return sorted(n for places in kept.values() for _, n in places)
+
+
+def _linked(seq: int, facts: ItemFacts) -> Iterator[tuple[Place, PartFacts]]:
+    for n, part in enumerate(facts.parts):
+        if part.kind in (PartKind.TOOL_CALL, PartKind.TOOL_RESULT):
+            yield (seq, n), part
+
+
+def _relink(state: Surface, moved: dict[Place, tuple[str, Place | None]]) -> None:
+    """Give places other numbers (or None: gone), each with its call id, everywhere at once."""
+    opened = {p for p, (call_id, _) in moved.items() if p in state.open.get(call_id, ())}
+    closed = {p: why for p in moved if (why := state.closed.pop(p, None)) is not None}
+    late = {r: c for r, c in state.late.items() if r in moved or (closed and c in closed)}
+    pairs = {p: state.results[p] for p in moved if p in state.results}
+    pairs |= {state.answered[p]: p for p in moved if p in state.answered}
+    orphans = state.orphans & moved.keys()
+    for p in opened:
+        _take(state.open, moved[p][0], p)
+    for p in closed:
+        _take(state.closed_ids, moved[p][0], p)
+    for result in late:
+        del state.late[result]
+    for call, result in pairs.items():
+        del state.results[call], state.answered[result]
+    state.orphans -= orphans
+
+    def now(place: Place) -> Place | None:
+        return moved[place][1] if place in moved else place
+
+    for old in opened:
+        if place := now(old):
+            insort(state.open.setdefault(moved[old][0], []), place)
+    for old, why in closed.items():
+        if place := now(old):
+            state.closed[place] = why
+            insort(state.closed_ids.setdefault(moved[old][0], []), place)
+    for old, result in pairs.items():
+        asked, answer = now(old), now(result)
+        if asked and answer:
+            state.results[asked], state.answered[answer] = answer, asked
+        elif answer:
+            state.orphans.add(answer)
+        elif asked:
+            insort(state.open.setdefault(moved[result][0], []), asked)
+    for result, old in late.items():
+        asked, answer = now(old), now(result)
+        if asked and answer:
+            state.late[answer] = asked
+        elif answer:
+            state.orphans.add(answer)
+    state.orphans |= {place for old in orphans if (place := now(old))}
 
 
 def _canonical(state: Surface) -> Any:

@@ -188,14 +188,14 @@ def _declared(log: Log, stream: str, key: str, upto: int) -> list[tuple[int, Anc
     return [(seq, anchor) for seq, anchor in found if str(anchor.key) == key]
 
 
-def _winners(declared: list[tuple[int, Anchor]]) -> set[int]:
-    """Seqs of the anchors that were heads when they came: the reducer's rule, on one key's declarations."""
-    winners: set[int] = set()
+def _winners(declared: list[tuple[int, Anchor]]) -> list[int]:
+    """Seqs, in order, of the anchors that were heads when they came: the reducer's rule, on one key's declarations."""
+    winners: list[int] = []
     head: Anchor | None = None
     for seq, anchor in declared:
         if head is None or gate.rank(anchor) >= gate.rank(head):
             head = anchor
-            winners.add(seq)
+            winners.append(seq)
     return winners
 
 

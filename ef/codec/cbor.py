@@ -7,7 +7,7 @@ library itself encodes a nesting that it will not decode). Maps have text keys i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import cbor2
 
@@ -34,10 +34,10 @@ def _check(value: Any, depth: int) -> None:
         if not INT_MIN <= value <= INT_MAX:
             raise Malformed("an integer outside 64 bits")
     elif isinstance(value, (list, tuple)):
-        for each in value:
+        for each in cast("tuple[Any, ...]", value):
             _check(each, depth + 1)
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, each in cast("dict[object, Any]", value).items():
             if not isinstance(key, str):
                 raise Malformed(f"a map key of type {type(key).__name__}")
             _check(key, depth + 1)

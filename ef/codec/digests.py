@@ -13,6 +13,7 @@ from blake3 import blake3
 from .cbor import encode
 
 SALT_BYTES = 16
+UUID_BYTES = 16
 DIGEST_BYTES = 32
 ZERO = bytes(DIGEST_BYTES)
 """The previous digest of a first record that continues nothing."""
@@ -35,7 +36,7 @@ def value_digest(value: Any) -> bytes:
 
 def event_uuid(stream: str, key: str) -> bytes:
     """16 bytes that name an event, made from its stream and its idempotency key (UUIDv8 layout, RFC 9562)."""
-    raw = bytearray(blake3(encode([stream, key])).digest()[:16])
+    raw = bytearray(blake3(encode([stream, key])).digest()[:UUID_BYTES])
     raw[6] = (raw[6] & 0x0F) | 0x80
     raw[8] = (raw[8] & 0x3F) | 0x80
     return bytes(raw)

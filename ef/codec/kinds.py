@@ -14,7 +14,8 @@ from types import NoneType, UnionType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from .. import events as ev
-from ..errors import Damaged
+from ..errors import Damaged, InputRefused
+from ..events.shapes import is_map
 from . import cbor
 
 
@@ -62,10 +63,20 @@ def spec_of(event: ev.Event) -> KindSpec:
 
 
 def encode_body(event: ev.Event) -> bytes:
-    """The plain body bytes of an event of this version."""
-    if spec_of(event).raw:
-        return cast("bytes", event.data)  # type: ignore[union-attr]
-    return cbor.encode(_plain(event), where=type(event).__name__)
+    """The plain body bytes of an event of this version, decoded again before they are given out: else InputRefused."""
+    spec = spec_of(event)
+    try:
+        if spec.raw:
+            return cast("bytes", _expect(event.data, bytes))  # type: ignore[union-attr]
+        data = cbor.encode(_plain(event), where=spec.name)
+        _READ[spec.type](cbor.decode_trusted(data))
+    except (TypeError, ValueError) as fault:
+        raise InputRefused(
+            where=spec.name,
+            why=f"it could not be read again: {fault}",
+            remedy="Give each field a value of its type.",
+        ) from None
+    return data
 
 
 def decode_body(name: str, version: int, plain: bytes, *, where: str) -> ev.Event:
@@ -77,12 +88,12 @@ def decode_body(name: str, version: int, plain: bytes, *, where: str) -> ev.Even
         return cast("ev.Event", spec.type(plain))
     try:
         return cast("ev.Event", _READ[spec.type](cbor.decode(plain)))
-    except (cbor.Malformed, TypeError, ValueError, KeyError) as fault:
+    except (TypeError, ValueError) as fault:
         raise Damaged(where=where, what=f"the body of {name} cannot be read: {fault}") from None
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses become maps, without the fields that hold their default None or emptiness."""
+    """Dataclasses become maps of all their fields, enumerations their values, keys of anchors lists of three."""
     if isinstance(value, ev.AnchorKey):
         return [value.namespace, value.entity, value.property]
     if hasattr(value, "__dataclass_fields__"):
@@ -90,8 +101,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, (tuple, list)):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
+        return [_plain(each) for each in cast("tuple[Any, ...]", value)]
+    if is_map(value):
         return {key: _plain(each) for key, each in value.items()}
     return value
 
@@ -109,23 +120,29 @@ def _reader(hint: Any) -> Read:
         return lambda v: None if v is None else inner(v)
     if origin is tuple:
         each = _reader(args[0])
-        return lambda v: tuple(each(x) for x in _expect(v, list))
+        return lambda v: tuple(each(x) for x in _items(v))
     if origin is dict:
-        return lambda v: dict(_expect(v, dict))
+        return lambda v: _expect(v, dict)
     if hint is ev.AnchorKey:
         part = _reader(str)
-        return lambda v: ev.AnchorKey(*(part(x) for x in _expect(v, list)))
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return hint
-    if hasattr(hint, "__dataclass_fields__"):
-        return _record_reader(hint)
-    return lambda v: _expect(v, hint)
+        return lambda v: ev.AnchorKey(*(part(x) for x in _items(v)))
+    kind: type[Any] = hint
+    if issubclass(kind, StrEnum):
+        return kind
+    if hasattr(kind, "__dataclass_fields__"):
+        return _record_reader(kind)
+    return lambda v: _expect(v, kind)
 
 
 def _expect(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise TypeError(f"expected {kind.__name__}, found {type(value).__name__}")
     return value
+
+
+def _items(value: Any) -> list[Any]:
+    found: list[Any] = _expect(value, list)
+    return found
 
 
 def _record_reader(kind: type) -> Read:

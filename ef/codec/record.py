@@ -25,8 +25,9 @@ from ..events import (
     PartKind,
     Place,
 )
+from ..events.shapes import is_list
 from . import cbor
-from .digests import DIGEST_BYTES, SALT_BYTES, commitment, record_digest
+from .digests import DIGEST_BYTES, SALT_BYTES, UUID_BYTES, commitment, record_digest
 from .limits import BODY_BYTES_MAX, HEADER_BYTES_MAX, KEY_BYTES_MAX, NAME_BYTES_MAX
 
 FORMAT = 1
@@ -37,15 +38,19 @@ COMPRESS_FROM = 512
 
 
 def encode_header(h: Header) -> bytes:
-    """Canonical header bytes; refuses text and sizes beyond the limits."""
+    """Canonical header bytes, decoded again before they are given out; refuses what is beyond the limits."""
+    where = f"{h.kind} in {h.stream[:80]}"
+    calls = [part.call_id or "" for part in h.item.parts] if h.item else []
     for what, text, most in (
         ("stream", h.stream, NAME_BYTES_MAX),
         ("key", h.key, KEY_BYTES_MAX),
         ("group", h.group.id if h.group else "", NAME_BYTES_MAX),
+        ("reader", h.reader[0] if h.reader else "", NAME_BYTES_MAX),
+        *(("call id", call, NAME_BYTES_MAX) for call in calls),
     ):
         if len(text.encode("utf-8", "surrogatepass")) > most:
             raise InputRefused(
-                where=f"{h.kind} in {h.stream[:80]}",
+                where=where,
                 why=f"its {what} is longer than {most} bytes",
                 remedy="Use a shorter one.",
             )
@@ -79,10 +84,18 @@ def encode_header(h: Header) -> bytes:
     )
     if len(data) > HEADER_BYTES_MAX:
         raise InputRefused(
-            where=f"{h.kind} in {h.stream}",
+            where=where,
             why=f"its header has {len(data)} bytes, more than {HEADER_BYTES_MAX}",
             remedy="Split the item.",
         )
+    try:
+        decode_header(data)
+    except cbor.Malformed as fault:
+        raise InputRefused(
+            where=where,
+            why=f"its header could not be read again: {fault}",
+            remedy="Give each field a value of its type.",
+        ) from None
     return data
 
 
@@ -96,11 +109,11 @@ def decode_header(data: bytes, *, strict: bool = False) -> Header:
 
     `strict` (a foreign store, a verify) also demands the canonical form; else bytes whose digest holds suffice.
     """
-    v = cbor.decode(data) if strict else cbor.decode_trusted(data)
-    if not isinstance(v, list) or len(v) != 23 or v[0] != FORMAT:
+    v: Any = cbor.decode(data) if strict else cbor.decode_trusted(data)
+    if not is_list(v) or len(v) != 23 or v[0] is True or v[0] != FORMAT:
         raise cbor.Malformed("not a header of format 1")
     try:
-        fields = [
+        fields: list[Any] = [
             *v[1:10],
             Basis(v[10]),
             Channel(v[11]),
@@ -111,7 +124,7 @@ def decode_header(data: bytes, *, strict: bool = False) -> Header:
             v[16],
             v[17],
             Place(v[18]),
-            (v[19][0], v[19][1]) if v[19] is not None else None,
+            _reader(*v[19]) if v[19] is not None else None,
             *v[20:],
         ]
         header = Header(*fields)
@@ -120,6 +133,10 @@ def decode_header(data: bytes, *, strict: bool = False) -> Header:
     if not _well_typed(header):
         raise cbor.Malformed("a header field has a wrong type")
     return header
+
+
+def _reader(name: str, version: int) -> tuple[str, int]:
+    return name, version
 
 
 def _item_facts(v: Any) -> ItemFacts:
@@ -131,18 +148,35 @@ def _item_facts(v: Any) -> ItemFacts:
 
 def _well_typed(h: Header) -> bool:
     """What the annotations promise, of values that a stranger wrote."""
-    texts: tuple[Any, ...] = (h.kind, h.stream, h.key, h.encoding)
-    counts: tuple[Any, ...] = (h.version, h.seq, h.recorded_at, h.body_size)
-    digests: tuple[Any, ...] = (h.commitment, h.prev_stream, h.prev_store)
-    required: Any = h.required
+    texts: list[Any] = [h.kind, h.stream, h.key, h.encoding]
+    counts: list[Any] = [h.version, h.seq, h.recorded_at, h.body_size]
+    flags: list[Any] = [h.required]
+    digests: list[Any] = [h.commitment, h.prev_stream, h.prev_store]
     uuid: Any = h.uuid
     occurred: Any = h.occurred_at
+    if h.origin is not None:
+        texts.append(h.origin.source)
+        counts += [h.origin.line, h.origin.start, h.origin.end]
+    if h.cause is not None:
+        texts.append(h.cause.stream)
+        counts.append(h.cause.seq)
+    if h.group is not None:
+        texts.append(h.group.id)
+        flags.append(h.group.inferred)
+    if h.item is not None:
+        maybe = [h.item.meter, *(part.call_id for part in h.item.parts)]
+        texts += [h.item.role, *(text for text in maybe if text is not None)]
+        counts.append(0 if h.item.tokens is None else h.item.tokens)
+    if h.reader is not None:
+        texts.append(h.reader[0])
+        counts.append(h.reader[1])
     return (
         all(type(t) is str for t in texts)
         and all(type(n) is int and n >= 0 for n in counts)
+        and all(type(f) is bool for f in flags)
         and all(type(d) is bytes and len(d) == DIGEST_BYTES for d in digests)
-        and type(required) is bool
         and type(uuid) is bytes
+        and len(uuid) == UUID_BYTES
         and (occurred is None or type(occurred) is int)
     )
 

@@ -11,7 +11,7 @@ from .items import (
     ToolCall,
     ToolResult,
 )
-from .record import Basis, Cause, Group, Header, Origin, Place, Recorded, SourceRef
+from .record import Basis, Cause, Group, Header, Origin, Place, SourceRef
 from .types import (
     AnchorDeclared,
     CallClosed,
@@ -20,6 +20,7 @@ from .types import (
     ImportCompleted,
     ItemAppended,
     ItemReplaced,
+    Recorded,
     RouteChanged,
     SessionDescribed,
     SessionOpened,

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from .items import Channel, ItemFacts
-
-if TYPE_CHECKING:
-    from .types import Event
 
 
 class Basis(StrEnum):
@@ -102,12 +98,3 @@ class Header:
     encoding: str
     prev_stream: bytes
     prev_store: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """An event as reducers meet it: its header, its digest and the typed event."""
-
-    header: Header
-    digest: bytes
-    event: Event

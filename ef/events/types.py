@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .anchors import Anchor
+from .record import Header
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class SessionOpened:
     parent_stream: str | None = None
     parent_seq: int | None = None
     parent_digest: bytes | None = None
-    policy: dict[str, Any] = field(default_factory=dict)
+    policy: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +197,12 @@ Event = (
     | StoredEvent
     | UnknownEvent
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event as reducers meet it: its header, its digest and the typed event."""
+
+    header: Header
+    digest: bytes
+    event: Event

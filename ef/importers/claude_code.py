@@ -7,16 +7,14 @@ sub-agents (`isSidechain`) become sessions of their own, children of the main on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from blake3 import blake3
 
 from ..events import (
     Basis,
-    CallClosed,
     Channel,
     Event,
     ForeignCompaction,
@@ -30,14 +28,15 @@ from ..events import (
     RouteChanged,
     SessionDescribed,
     SessionOpened,
-    ToolCall,
     UsageReported,
 )
+from ..events.shapes import is_list, is_map
 from ..log import Draft
-from ..log.base import Assigned, LateEvent
+from ..log.base import Assigned
 from ..meter import METER, estimate
 from ..readers import claude_code as reader
 from ..readers.jsonvalues import DEPTH_REMARKED, depth, has_lone_surrogate, read_line
+from .chains import Chain, Known, occurred
 from .lines import RawLine
 from .meaning import Meaning, Remark, Translation
 from .names import facts_of, session_name, session_stream
@@ -48,7 +47,6 @@ _KNOWN = frozenset(
     last-prompt ai-title custom-title pr-link agent-name agent-color tag worktree-state""".split()
 )
 _MARKS = frozenset("uuid sessionId timestamp message leafUuid snapshot operation messageId".split())
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def recognises(head: bytes) -> bool:
@@ -58,45 +56,55 @@ def recognises(head: bytes) -> bool:
         found = read_line(row)
         for each in found.values:
             record = each.value
-            if isinstance(record, dict) and record.get("type") in _KNOWN and _MARKS & record.keys():
+            if is_map(record) and record.get("type") in _KNOWN and _MARKS & record.keys():
                 return True
         if n == len(rows) - 1 and found.rest is not None and not found.values:
             return row.lstrip().startswith(b"{") and b'"type"' in row
     return False
 
 
+Prior = Callable[[str], Mapping[str, str]]
+"""stream -> (provider uuid -> key of the item that has it): what other sources have put into a session."""
+
+
 def translate(
-    lines: Iterable[RawLine], *, source: str, store: str, session: str | None = None
+    lines: Iterable[RawLine],
+    *,
+    source: str,
+    store: str,
+    session: str | None = None,
+    prior: Prior | None = None,
 ) -> Translation:
-    """What a file means. `session` overrides the session's id; `store` is the id of the store that opens it."""
-    translator = _Translator(source, store, session)
+    """What a file means. `session` overrides the session's id; `store` is the id of the store that opens it.
+
+    A record whose uuid another source gave to other content (`prior`) replaces that item.
+    """
+    translator = _Translator(source, store, session, prior or (lambda _: {}))
     for line in lines:
         translator.line(line)
     translator.finish()
     return translator.out
 
 
-class _Chain:
-    """What is known of one session stream while its file is read."""
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """Where a record stands: its key, the key of the item whose place it takes (`again`: of this file), its line."""
 
-    def __init__(self, stream: str, *, side: bool) -> None:
-        self.stream, self.side = stream, side
-        self.group: str | None = None
-        self.open_calls: dict[str, tuple[str, int, ToolCall]] = {}
-        self.calls: dict[str, ToolCall] = {}
-        self.model: str | None = None
-        self.usage: tuple[str, Any] | None = None
-        self.last_key: str | None = None
+    key: str
+    item: str
+    again: bool
+    line: RawLine
+    at: int
 
 
 class _Translator:
-    def __init__(self, source: str, store: str, session: str | None) -> None:
+    def __init__(self, source: str, store: str, session: str | None, prior: Prior) -> None:
         self.out = Translation()
-        self.source, self.store = source, store
+        self.source, self.store, self._prior = source, store, prior
         self._named = session
-        self._main: _Chain | None = None
-        self._chains: dict[str, _Chain] = {}
-        self._uuids: dict[str, tuple[str, _Chain | None]] = {}
+        self._main: Chain | None = None
+        self._chains: dict[str, Chain] = {}
+        self._uuids: dict[str, Known] = {}
         self._parents: list[tuple[str, int, int]] = []
         self._absent: dict[str, list[tuple[int, int]]] = {}
         self._occurrences: dict[str, int] = {}
@@ -105,13 +113,15 @@ class _Translator:
 
     def line(self, line: RawLine) -> None:
         found = read_line(line.data)
+        if not line.ended and found.rest is not None and _is_text(line.data[: found.rest]):
+            found.remarks.discard("encoding")  # what is odd is the torn rest, which waits
         for kind in sorted(found.remarks):
             self._remark(kind, line, line.start, _REMARKS[kind])
         if found.rest is not None and "too-deep" not in found.remarks:
             self._unreadable(line, found.rest, alone=not found.values)
         for value in found.values:
             at = line.start + value.start
-            if not isinstance(value.value, dict):
+            if not is_map(value.value):
                 self._remark(
                     "not-object", line, at, "a JSON value that is not an object; kept, not read"
                 )
@@ -148,9 +158,9 @@ class _Translator:
         else:
             key = f"{digest}.0"
         known = self._uuids.get(uuid) if uuid else None
-        if known is not None and known[0] == key:
+        if known is not None and known.key == key:
             return
-        chain = self._chain(record, line, at)
+        chain = self._chain(record)
         self._parent(record, uuid, line, at)
         if record.get("type") not in _KNOWN:
             self._remark(
@@ -161,13 +171,16 @@ class _Translator:
             )
         at_time, basis = occurred(record.get("timestamp"))
         origin = Origin(self.source, line.number, at, at + len(data))
+        place = self._place(record, uuid, key, chain, known)
         if uuid:
-            if known is not None:
+            if known is not None or place not in (None, key):
                 self._remark(
                     "uuid-conflict", line, at, "this uuid stands before with other content"
                 )
-            self._uuids[uuid] = (key, chain)
-        for meaning in self._meanings(record, data, key, chain, line, at, known):
+            self._uuids[uuid] = Known(key, chain, place)
+        again = place is not None and known is not None and place == known.item
+        spot = _Spot(key, place or key, again, line, at)
+        for meaning in self._meanings(record, data, spot, chain):
             meaning.drafts = [
                 _stamped(
                     draft, at_time, basis, origin if draft.place is Place.SOURCE else draft.origin
@@ -175,6 +188,21 @@ class _Translator:
                 for draft in meaning.drafts
             ]
             self.out.meanings.append(meaning)
+
+    def _place(
+        self,
+        record: dict[str, Any],
+        uuid: str | None,
+        key: str,
+        chain: Chain | None,
+        known: Known | None,
+    ) -> str | None:
+        """The key of the item whose place a record takes: its own, or that of the item that had its uuid before."""
+        if chain is None or not reader.is_item(record):
+            return None
+        if known is not None and known.chain is chain and known.item is not None:
+            return known.item
+        return self._prior(chain.stream).get(uuid, key) if uuid else key
 
     def _parent(self, record: dict[str, Any], uuid: str | None, line: RawLine, at: int) -> None:
         parent = record.get("parentUuid")
@@ -203,11 +231,12 @@ class _Translator:
                         "its parent is not in the file; file order is kept",
                     )
                 )
-        self.out.remarks.sort(key=lambda r: (r.offset, r.kind))
+        once = {(r.offset, r.kind, r.line): r for r in reversed(self.out.remarks)}
+        self.out.remarks = [once[place] for place in sorted(once)]
 
     # Sessions.
 
-    def _chain(self, record: dict[str, Any], line: RawLine, at: int) -> _Chain | None:
+    def _chain(self, record: dict[str, Any]) -> Chain | None:
         side = record.get("isSidechain") is True
         given = record.get("sessionId")
         if self._main is None:
@@ -221,11 +250,11 @@ class _Translator:
             return self._main
         parent = record.get("parentUuid")
         known = self._uuids.get(parent) if isinstance(parent, str) else None
-        if known is not None and known[1] is not None and known[1].side:
-            return known[1]
+        if known is not None and known.chain is not None and known.chain.side:
+            return known.chain
         return self._side_chain(record)
 
-    def _side_chain(self, record: dict[str, Any]) -> _Chain:
+    def _side_chain(self, record: dict[str, Any]) -> Chain:
         """A sub-agent begins: a child of the call whose prompt it was given, else of the newest open agent call."""
         assert self._main is not None
         agent = record.get("agentId")
@@ -234,8 +263,8 @@ class _Translator:
         root = str(record.get("agentId") or record.get("uuid") or f"n{len(self._chains) + 1}")
         name = session_name(f"{self._main.stream.partition('/')[2]}.agent-{root[:36]}")
         prompt = "".join(p.text for p in reader.reading(record).parts)
-        agents = [(key, c) for key, _, c in self._main.open_calls.values() if c.action == "agent"]
-        match = [key for key, c in agents if c.text == prompt] or [key for key, _ in agents[-1:]]
+        agents = [o for o in self._main.open_calls if o.call.action == "agent"]
+        match = [o.item for o in agents if o.call.text == prompt] or [o.item for o in agents[-1:]]
         chain = self._open(
             name,
             "subagent",
@@ -248,7 +277,7 @@ class _Translator:
 
     def _open(
         self, name: str, relation: str, parent: str | None, parent_key: str | None, *, side: bool
-    ) -> _Chain:
+    ) -> Chain:
         stream = session_stream(name)
         store = self.store
 
@@ -261,50 +290,43 @@ class _Translator:
         draft = Draft(stream, "open", opened, Channel.IMPORTER)
         self.out.meanings.append(Meaning(stream, "open", [draft]))
         self.out.sessions.append(name)
-        return _Chain(stream, side=side)
+        return Chain(stream, side=side)
 
     # What a record means.
 
     def _meanings(
-        self,
-        record: dict[str, Any],
-        data: bytes,
-        key: str,
-        chain: _Chain | None,
-        line: RawLine,
-        at: int,
-        known: tuple[str, _Chain | None] | None,
+        self, record: dict[str, Any], data: bytes, spot: _Spot, chain: Chain | None
     ) -> list[Meaning]:
         kind = record.get("type")
         if kind == "summary" and self._main is not None and record.get("leafUuid") in self._uuids:
-            return self._title(record.get("summary"), key, self._main)
+            return self._title(record.get("summary"), spot.key, self._main)
         if chain is None:
             return []
         if kind in ("ai-title", "custom-title"):
             return self._title(
                 record.get("aiTitle") or record.get("customTitle") or record.get("title"),
-                key,
+                spot.key,
                 chain,
             )
         if kind == "system":
-            return self._system(record, key, chain)
+            return self._system(record, spot.key, chain)
         if reader.is_item(record):
-            return [self._item(record, data, key, chain, line, at, known)]
+            return [self._item(record, data, spot, chain)]
         return []
 
-    def _title(self, title: Any, key: str, chain: _Chain) -> list[Meaning]:
+    def _title(self, title: Any, key: str, chain: Chain) -> list[Meaning]:
         if not isinstance(title, str) or not title.strip():
             return []
         text = title.strip()[:400].encode("utf-8", "replace").decode()
         return [Meaning(chain.stream, key, [_event(chain, key, SessionDescribed(text))])]
 
-    def _system(self, record: dict[str, Any], key: str, chain: _Chain) -> list[Meaning]:
+    def _system(self, record: dict[str, Any], key: str, chain: Chain) -> list[Meaning]:
         subtype = record.get("subtype")
         if subtype not in ("compact_boundary", "microcompact_boundary"):
             return []
         form = "compact" if subtype == "compact_boundary" else "microcompact"
         facts = record.get(f"{form}Metadata")
-        facts = facts if isinstance(facts, dict) else {}
+        facts = facts if is_map(facts) else {}
         trigger, tokens = facts.get("trigger"), facts.get("preTokens")
         dropped = facts.get("compactedToolIds")
         event = ForeignCompaction(
@@ -313,28 +335,17 @@ class _Translator:
             reader.name_of(trigger) if isinstance(trigger, str) else None,
             _count(tokens),
             tuple(reader.name_of(d) for d in dropped if isinstance(d, str))
-            if isinstance(dropped, list)
+            if is_list(dropped)
             else (),
         )
         return [Meaning(chain.stream, key, [_event(chain, key, event)])]
 
-    def _item(
-        self,
-        record: dict[str, Any],
-        data: bytes,
-        key: str,
-        chain: _Chain,
-        line: RawLine,
-        at: int,
-        known: tuple[str, _Chain | None] | None,
-    ) -> Meaning:
+    def _item(self, record: dict[str, Any], data: bytes, spot: _Spot, chain: Chain) -> Meaning:
         reading = self._spoken(reader.reading(record), chain)
-        self._remark_item(record, reading, chain, line, at)
-        before = self._closers(reading, key, chain)
-        route = self._route(record, key, chain)
-        replaces = known[0] if known is not None and known[1] is chain else None
-        if replaces is not None:
-            before, route = [], []
+        self._remark_item(record, reading, chain, spot.line, spot.at)
+        key, replaces = spot.key, spot.item != spot.key
+        before = [] if spot.again else chain.closers(reading, key)
+        route = [] if spot.again else self._route(record, key, chain)
         item = Draft(
             chain.stream,
             key,
@@ -344,13 +355,17 @@ class _Translator:
             group=Group(reading.group) if reading.group else None,
             reader=(reader.NAME, reader.VERSION),
             place=Place.SOURCE,
-            cause_key=replaces,
+            cause_key=spot.item if replaces else None,
         )
-        self._remember(reading, key, chain)
-        drafts = [*before, *route, item, *self._usage(record, key, chain)]
-        return Meaning(chain.stream, key, drafts, len(before) + len(route), reading)
+        if spot.again:
+            chain.remember_again(reading, spot.item)
+        else:
+            chain.remember(reading, spot.item)
+        usage = self._usage(record, key, chain)
+        drafts = [item] if replaces else [*before, *route, item, *usage]
+        return Meaning(chain.stream, key, drafts, drafts.index(item), reading)
 
-    def _spoken(self, reading: Reading, chain: _Chain) -> Reading:
+    def _spoken(self, reading: Reading, chain: Chain) -> Reading:
         """Results speak with the channel of what was called."""
         parts = tuple(
             replace(p, channel=reader.channel_of_result(chain.calls.get(p.call_id or "")))
@@ -361,7 +376,7 @@ class _Translator:
         return Reading(reading.role, parts, reading.group)
 
     def _remark_item(
-        self, record: dict[str, Any], reading: Reading, chain: _Chain, line: RawLine, at: int
+        self, record: dict[str, Any], reading: Reading, chain: Chain, line: RawLine, at: int
     ) -> None:
         if depth(record.get("message", record)) > DEPTH_REMARKED - 2:
             self._remark("too-deep", line, at, _REMARKS["too-deep"])
@@ -389,36 +404,8 @@ class _Translator:
             if any(t and has_lone_surrogate(t) for t in texts):
                 self._remark("encoding", line, at, _REMARKS["encoding"])
 
-    def _closers(self, reading: Reading, key: str, chain: _Chain) -> list[Draft]:
-        """A new model response begins while calls wait for a result: they will get none in the model's sight."""
-        if reading.role != "assistant" or (
-            reading.group is not None and reading.group == chain.group
-        ):
-            return []
-        chain.group = reading.group
-        closed = [
-            Draft(
-                chain.stream,
-                f"{key}/close/{n}",
-                _closed(chain.stream, item, part, call),
-                Channel.IMPORTER,
-            )
-            for n, (call, (item, part, _)) in enumerate(chain.open_calls.items())
-        ]
-        chain.open_calls.clear()
-        return closed
-
-    def _remember(self, reading: Reading, key: str, chain: _Chain) -> None:
-        chain.last_key = key
-        for n, part in enumerate(reading.parts):
-            if part.call is not None:
-                chain.open_calls[part.call.call_id] = (key, n, part.call)
-                chain.calls[part.call.call_id] = part.call
-            elif part.result is not None:
-                chain.open_calls.pop(part.result.call_id, None)
-
-    def _route(self, record: dict[str, Any], key: str, chain: _Chain) -> list[Draft]:
-        model = record["message"].get("model") if isinstance(record.get("message"), dict) else None
+    def _route(self, record: dict[str, Any], key: str, chain: Chain) -> list[Draft]:
+        model = record["message"].get("model") if is_map(record.get("message")) else None
         if (
             not isinstance(model, str)
             or not model
@@ -429,15 +416,11 @@ class _Translator:
         chain.model = model
         return [_event(chain, f"{key}/route", RouteChanged("anthropic", reader.name_of(model)))]
 
-    def _usage(self, record: dict[str, Any], key: str, chain: _Chain) -> list[Draft]:
+    def _usage(self, record: dict[str, Any], key: str, chain: Chain) -> list[Draft]:
         message = record.get("message")
-        usage = message.get("usage") if isinstance(message, dict) else None
-        group = message.get("id") if isinstance(message, dict) else None
-        if (
-            not isinstance(usage, dict)
-            or not isinstance(group, str)
-            or chain.usage == (group, usage)
-        ):
+        usage = message.get("usage") if is_map(message) else None
+        group = message.get("id") if is_map(message) else None
+        if not is_map(usage) or not isinstance(group, str) or chain.usage == (group, usage):
             return []
         chain.usage = (group, usage)
         names = (
@@ -458,12 +441,15 @@ _REMARKS = {
 }
 
 
-def _event(chain: _Chain, key: str, event: Event) -> Draft:
+def _is_text(data: bytes) -> bool:
+    try:
+        return not data.decode("utf-8").startswith("\ufeff")
+    except UnicodeDecodeError:
+        return False
+
+
+def _event(chain: Chain, key: str, event: Event) -> Draft:
     return Draft(chain.stream, key, event, Channel.IMPORTER)
-
-
-def _closed(stream: str, item: str, part: int, call: str) -> LateEvent:
-    return lambda assigned: CallClosed(call, assigned[stream, item].seq, part, "interrupted")
 
 
 def _stamped(draft: Draft, at: int | None, basis: Basis, origin: Origin | None) -> Draft:
@@ -472,16 +458,3 @@ def _stamped(draft: Draft, at: int | None, basis: Basis, origin: Origin | None) 
 
 def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 2**53 else None
-
-
-def occurred(stamp: Any) -> tuple[int | None, Basis]:
-    """Microseconds since 1970 UTC and their basis; a stamp that is absent or absurd is unknown, never a guess."""
-    if not isinstance(stamp, str):
-        return None, Basis.UNKNOWN
-    try:
-        moment = datetime.fromisoformat(stamp)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        micros = (moment - _EPOCH) // timedelta(microseconds=1)
-    except (ValueError, OverflowError):
-        return None, Basis.UNKNOWN
-    return (micros, Basis.CLAIMED) if micros >= 0 else (None, Basis.UNKNOWN)

@@ -32,7 +32,7 @@ class Meaning:
 
     stream: str
     key: str
-    drafts: list[Draft] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list[Draft])
     item: int | None = None
     reading: Reading | None = None
 
@@ -41,7 +41,7 @@ class Meaning:
 class Translation:
     """What an importer made of a whole file: meanings in file order, remarks, and the session ids in order of birth."""
 
-    meanings: list[Meaning] = field(default_factory=list)
-    remarks: list[Remark] = field(default_factory=list)
-    sessions: list[str] = field(default_factory=list)
+    meanings: list[Meaning] = field(default_factory=list[Meaning])
+    remarks: list[Remark] = field(default_factory=list[Remark])
+    sessions: list[str] = field(default_factory=list[str])
     records: int = 0

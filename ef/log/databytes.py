@@ -21,6 +21,7 @@ _DB = struct.Struct("<IHHQQQQQ")
 _PAGE = struct.Struct("<QHHHH")
 _NODE = struct.Struct("<HHHH")
 META_BYTES = 152
+PAGE_SIZES = tuple(1 << n for n in range(9, 17))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +36,23 @@ class Meta:
 
 def metas(data: bytes) -> list[Meta | str]:
     """Both metas of a file's first bytes (two pages' worth); a string says what is wrong with one."""
-    found: list[Meta | str] = []
-    size = 4096
-    for index in (0, 1):
-        page = data[index * size : index * size + META_BYTES]
-        if len(page) < META_BYTES:
-            found.append("the file ends inside it")
-            continue
-        _, _, flags, _, _ = _PAGE.unpack_from(page)
-        magic, version, _, _ = _META.unpack_from(page, 16)
-        free, main = _DB.unpack_from(page, 40), _DB.unpack_from(page, 88)
-        last_page, txnid = struct.unpack_from("<QQ", page, 136)
-        if magic != META_MAGIC or not flags & META or version != 1:
-            found.append("it is not a meta page of LMDB's data format 1")
-            continue
-        if index == 0 and free[0] in {1 << n for n in range(9, 17)}:
-            size = free[0]
-            if size != 4096:
-                return metas_of_size(data, size)
-        found.append(Meta(txnid, free[0], last_page, (free[7], main[7])))
-    return found
+    first = _meta(data[:META_BYTES])
+    size = first.page_size if isinstance(first, Meta) else PAGE_SIZES[3]
+    return [first, _meta(data[size : size + META_BYTES])]
 
 
-def metas_of_size(data: bytes, size: int) -> list[Meta | str]:
-    """Metas of a file whose page size is not 4096: the same bytes, re-spaced."""
-    squeezed = data[:size].ljust(size, b"\0")[:4096] + data[size : size + 4096]
-    found = metas(_with_page_size(squeezed))
-    return [Meta(m.txnid, size, m.last_page, m.roots) if isinstance(m, Meta) else m for m in found]
-
-
-def _with_page_size(data: bytes) -> bytes:
-    return data[:40] + struct.pack("<I", 4096) + data[44:]
+def _meta(page: bytes) -> Meta | str:
+    if len(page) < META_BYTES:
+        return "the file ends inside it"
+    _, _, flags, _, _ = _PAGE.unpack_from(page)
+    magic, version, _, _ = _META.unpack_from(page, 16)
+    free, main = _DB.unpack_from(page, 40), _DB.unpack_from(page, 88)
+    last_page, txnid = struct.unpack_from("<QQ", page, 136)
+    if magic != META_MAGIC or not flags & META or version != 1:
+        return "it is not a meta page of LMDB's data format 1"
+    if free[0] not in PAGE_SIZES:
+        return f"its page size {free[0]} is none"
+    return Meta(txnid, free[0], last_page, (free[7], main[7]))
 
 
 def too_short(path: Path) -> str | None:

@@ -11,18 +11,21 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
+import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import lmdb
 
-from ..errors import CannotWrite, Damaged, OutcomeUnknown, StoreUnavailable
+from ..errors import Busy, CannotWrite, Damaged, OutcomeUnknown, StoreUnavailable
 from . import databytes
+from .transactions import DATABASES, ReadGate
+from .transactions import Txn as Txn
 
 T = TypeVar("T")
-DATABASES = (b"log", b"seq", b"key", b"stream")
 MAP_SIZES = (64 << 30, 4 << 30, 256 << 20)
 """Address space to ask for, largest first: it costs nothing but address space, which containers may limit."""
 
@@ -38,41 +41,6 @@ class CommitFailed(Exception):
     """A commit raised; the environment has been opened again, so the caller can look what was kept."""
 
 
-class Txn:
-    """A transaction with the four databases by name. Reads return bytes copies."""
-
-    __slots__ = ("_dbs", "_txn")
-
-    def __init__(self, txn: Any, dbs: dict[bytes, Any]) -> None:
-        self._txn, self._dbs = txn, dbs
-
-    def get(self, db: bytes, key: bytes) -> bytes | None:
-        """The value of a key, or None."""
-        value: bytes | None = self._txn.get(key, db=self._dbs[db])
-        return value
-
-    def last(self, db: bytes) -> tuple[bytes, bytes] | None:
-        """The entry with the greatest key."""
-        cursor = self._txn.cursor(self._dbs[db])
-        return (cursor.key(), cursor.value()) if cursor.last() else None
-
-    def scan(self, db: bytes, first: bytes, limit: int) -> list[tuple[bytes, bytes]]:
-        """Up to `limit` entries with key >= first, in key order."""
-        cursor = self._txn.cursor(self._dbs[db])
-        found: list[tuple[bytes, bytes]] = []
-        if cursor.set_range(first):
-            for entry in cursor:
-                found.append(entry)
-                if len(found) == limit:
-                    break
-        return found
-
-    def put(self, db: bytes, key: bytes, value: bytes, *, fresh: bool) -> None:
-        """Put an entry; `fresh` demands that the key was not there. LMDB answers False instead of raising."""
-        if not self._txn.put(key, value, db=self._dbs[db], overwrite=not fresh):
-            raise Damaged(where=f"database {db.decode()}", what=f"key {key.hex()} is there already")
-
-
 class LmdbEnv:
     """One open environment, shared by everybody in this process who opens the same store."""
 
@@ -83,16 +51,30 @@ class LmdbEnv:
         self.path = path
         self._sizes = (map_size,) if map_size else MAP_SIZES
         self._users = 0
-        self.write_lock = threading.RLock()
+        self._new_locks()
         self._start()
+
+    def _new_locks(self) -> None:
+        self.write_lock = threading.RLock()
+        self._gate = ReadGate()
+
+    @classmethod
+    def _forked(cls) -> None:
+        """In a forked child: its environments are the parent's, its locks may be held by threads that are gone."""
+        cls._registry_lock = threading.RLock()
+        for env in cls._open.values():
+            env._new_locks()
+            env._inherited = True
 
     @classmethod
     def acquire(cls, path: Path, *, map_size: int | None = None) -> LmdbEnv:
         """The process's environment for the store at `path`; each acquire needs one release."""
         data = path / "data.mdb"
         try:
-            why = databytes.too_short(data)
             inode = data.stat()
+            if not stat.S_ISREG(inode.st_mode):
+                raise OSError(0, "its data.mdb is not a file")
+            why = databytes.too_short(data)
         except OSError as fault:
             raise StoreUnavailable(
                 path=path, why=fault.strerror, remedy="Give the folder of a store that ef made."
@@ -115,11 +97,12 @@ class LmdbEnv:
             if self._users:
                 return False
             self._open.pop(self._name, None)
-            if os.getpid() == self._pid:
+            if not self._inherited:
                 self._env.close()
             return True
 
     _name: tuple[int, int] = (0, 0)
+    _inherited = False
 
     def _start(self) -> None:
         self._env = self._lmdb_open()
@@ -130,7 +113,6 @@ class LmdbEnv:
                 path=self.path, why="LMDB would not be durable here", remedy="Report this, please."
             )
         self._env.reader_check()
-        self._pid = os.getpid()
         self._lock_inode = os.stat(self.path / "lock.mdb").st_ino
         self._dbs: dict[bytes, Any] = {}
         for name in DATABASES:
@@ -165,35 +147,61 @@ class LmdbEnv:
         )
 
     def _mine(self) -> Any:
-        if os.getpid() != self._pid:
-            # A forked child: the inherited environment is the parent's, its locks may be held by threads that are gone.
-            self.write_lock = threading.RLock()
-            self._env.close()
-            self._start()
+        if self._inherited:
+            with self.write_lock:
+                if self._inherited:
+                    self._env.close()
+                    self._start()
+                    self._inherited = False
         return self._env
 
     @contextlib.contextmanager
-    def read(self) -> Iterator[Txn]:
+    def read(self) -> Generator[Txn, None, None]:
         """A read transaction: one consistent moment of the store. Keep it short."""
-        env = self._mine()
+        txn = self._begin_read(self._mine())
         try:
-            with self._begin(env, write=False) as txn:
+            with txn:
                 yield Txn(txn, self._dbs)
         except _CORRUPT as fault:
             raise Damaged(where=str(self.path / "data.mdb"), what=str(fault)) from None
+        finally:
+            self._gate.leave()
 
-    def _begin(self, env: Any, *, write: bool) -> Any:
-        try:
-            return env.begin(write=write)
-        except lmdb.MapResizedError:
-            env.set_mapsize(0)
-            return env.begin(write=write)
-        except _CORRUPT:
-            raise
-        except lmdb.Error as fault:
-            raise StoreUnavailable(
-                path=self.path, why=str(fault), remedy="Close it, then open it again."
-            ) from None
+    def _begin_read(self, env: Any) -> Any:
+        while True:
+            self._gate.enter()
+            try:
+                return env.begin()
+            except lmdb.MapResizedError:
+                self._gate.leave()
+                if self._gate.nested():
+                    why = "another process has just enlarged it"
+                    raise Busy(path=self.path, why=why) from None
+                with self.write_lock:
+                    self._resize(env, 0)
+            except lmdb.Error as fault:
+                self._gate.leave()
+                raise self._unusable(fault) from None
+
+    def _begin_write(self, env: Any) -> Any:
+        while True:
+            try:
+                return env.begin(write=True)
+            except lmdb.MapResizedError:
+                self._resize(env, 0)
+            except lmdb.Error as fault:
+                raise self._unusable(fault) from None
+
+    def _unusable(self, fault: lmdb.Error) -> Exception:
+        if isinstance(fault, _CORRUPT):
+            return Damaged(where=str(self.path / "data.mdb"), what=str(fault))
+        return StoreUnavailable(
+            path=self.path, why=str(fault), remedy="Close it, then open it again."
+        )
+
+    def _resize(self, env: Any, size: int) -> None:
+        with self._gate.alone():
+            env.set_mapsize(size)
 
     def write(self, work: Callable[[Txn], T]) -> T:
         """Run `work` in one write transaction and commit it durably. Raises CannotWrite, CommitFailed."""
@@ -207,7 +215,7 @@ class LmdbEnv:
                     self._grow(env)
 
     def _attempt(self, env: Any, work: Callable[[Txn], T]) -> T:
-        txn = self._begin(env, write=True)
+        txn = self._begin_write(env)
         try:
             result = work(Txn(txn, self._dbs))
         except lmdb.MapFullError:
@@ -245,7 +253,7 @@ class LmdbEnv:
 
     def _grow(self, env: Any) -> None:
         try:
-            env.set_mapsize(env.info()["map_size"] * 2)
+            self._resize(env, env.info()["map_size"] * 2)
         except (lmdb.Error, MemoryError) as fault:
             raise CannotWrite(
                 path=self.path,
@@ -271,11 +279,12 @@ def create(path: Path, fill: Callable[[Txn], None]) -> None:
 
     Losing a race against another creator is no error: the other's store is there then.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    birth = path.parent / f".{path.name}.{os.getpid()}.{threading.get_ident()}.new"
-    birth.mkdir(mode=0o700)
+    birth = None
     try:
-        birth.chmod(0o700)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        birth = Path(
+            tempfile.mkdtemp(prefix=f".{path.name[:100]}.", suffix=".new", dir=path.parent)
+        )
         env = lmdb.open(str(birth), map_size=1 << 20, max_dbs=8, mode=0o600)
         try:
             dbs = {name: env.open_db(name) for name in DATABASES}
@@ -292,14 +301,15 @@ def create(path: Path, fill: Callable[[Txn], None]) -> None:
         except OSError:
             if not (path / "data.mdb").exists():
                 raise
-            return
-        fsync(path.parent)
+        else:
+            fsync(path.parent)
     except (OSError, lmdb.Error) as fault:
         raise CannotWrite(
             path=path, why=str(fault), remedy="Give a folder that can be written."
         ) from None
     finally:
-        shutil.rmtree(birth, ignore_errors=True)
+        if birth is not None:
+            shutil.rmtree(birth, ignore_errors=True)
 
 
 def fsync(path: Path) -> None:
@@ -309,3 +319,6 @@ def fsync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+os.register_at_fork(after_in_child=LmdbEnv._forked)

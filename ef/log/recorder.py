@@ -27,7 +27,8 @@ from ..codec import kinds
 from ..codec.digests import commitment, event_uuid, record_digest
 from ..codec.record import encode_frame, encode_header, pack_body
 from .base import Prepared, Record, Tip
-from .lmdb_log import LmdbLog, View
+from .lmdb_log import LmdbLog
+from .rows import SEQS, View
 
 PREFIX = "recorder/"
 OWN = ("session/", "source/", "store")
@@ -56,6 +57,8 @@ class LmdbApplicationRecorder(ApplicationRecorder):
         new: list[Prepared] = []
         for stored in stored_events:
             stream, seq = PREFIX + str(stored.originator_id), stored.originator_version
+            if not 0 <= seq < SEQS:
+                raise IntegrityError(f"version {seq} of {stored.originator_id} is no 64-bit number")
             if (stream, seq) in seen or view.has(stream, seq):
                 raise IntegrityError(f"version {seq} of {stored.originator_id} is recorded already")
             seen.add((stream, seq))

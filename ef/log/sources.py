@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..errors import Damaged
 from ..events import SourceLines
@@ -22,12 +22,14 @@ def source_stream(source: str) -> str:
     return f"source/{source}"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Index:
+    """Never changed, only replaced: several threads may read one source."""
+
     seen: int = 0
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    seqs: list[int] = field(default_factory=list)
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    seqs: tuple[int, ...] = ()
 
 
 class SourceBytes:
@@ -58,15 +60,19 @@ class SourceBytes:
         return b"".join(pieces)
 
     def _index(self, source: str) -> _Index:
-        index = self._indexes.setdefault(source, _Index())
-        stream = source_stream(source)
-        for record in self._log.read(stream, after=index.seen):
-            h = record.header
-            if h.kind == SourceLines.__name__ and h.origin is not None:
-                index.starts.append(h.origin.start)
-                index.ends.append(h.origin.end)
-                index.seqs.append(h.seq)
-            index.seen = h.seq
+        index = self._indexes.get(source, _Index())
+        headers = [r.header for r in self._log.read(source_stream(source), after=index.seen)]
+        if headers:
+            held = [
+                (h.origin.start, h.origin.end, h.seq)
+                for h in headers
+                if h.kind == SourceLines.__name__ and h.origin is not None
+            ]
+            starts, ends, seqs = zip(*held, strict=True) if held else ((), (), ())
+            index = _Index(
+                headers[-1].seq, index.starts + starts, index.ends + ends, index.seqs + seqs
+            )
+            self._indexes[source] = index
         return index
 
     def _chunk(self, source: str, seq: int) -> bytes:

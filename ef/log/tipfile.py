@@ -26,15 +26,22 @@ class TipFile:
         self._newest: tuple[int, bytes] | None = None
         self._written_at = 0.0
         self._timer: threading.Timer | None = None
+        self._kept = False
         self._pid = os.getpid()
+
+    def keep(self) -> None:
+        """Leave the file as it is: it names a record that the store does not hold, and it is all that says so."""
+        self._kept = True
+
+    def _own(self) -> threading.Lock:
+        """The lock; a forked child has neither the parent's timer nor a lock that somebody will give back."""
+        if self._pid != os.getpid():
+            self._pid, self._lock, self._timer = os.getpid(), threading.Lock(), None
+        return self._lock
 
     def moved(self, position: int, digest: bytes) -> None:
         """The store's tip is now this."""
-        if (
-            self._pid != os.getpid()
-        ):  # a forked child has neither the parent's timer nor a sane lock
-            self._pid, self._lock, self._timer = os.getpid(), threading.Lock(), None
-        with self._lock:
+        with self._own():
             if self._newest is None or position > self._newest[0]:
                 self._newest = (position, digest)
             due = self._written_at + BEHIND_SECONDS_MAX - time.monotonic()
@@ -47,7 +54,7 @@ class TipFile:
 
     def flush(self) -> None:
         """Write now what is not written."""
-        with self._lock:
+        with self._own():
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
@@ -57,7 +64,7 @@ class TipFile:
         newest, self._newest = self._newest, None
         self._written_at = time.monotonic()
         known = self.read()
-        if newest is None or (known is not None and known[0] >= newest[0]):
+        if self._kept or newest is None or (known is not None and known[0] >= newest[0]):
             return
         draft = self._path.with_name(f"tip.{os.getpid()}.{threading.get_ident()}")
         # The tip guards the store; that it cannot be written must not stop the store.

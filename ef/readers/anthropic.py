@@ -7,6 +7,7 @@ channel. Blocks are read as in a transcript.
 from __future__ import annotations
 
 from ..events import Channel, Part, PartKind, Reading
+from ..events.shapes import is_map
 from . import claude_code
 from .jsonvalues import parse
 
@@ -16,7 +17,7 @@ NAME, VERSION = "anthropic", 1
 def read(data: bytes, *, channel: Channel | None = None) -> Reading:
     """The reading of a message's bytes; `channel` overrides who speaks in its texts."""
     message = parse(data)
-    if not isinstance(message, dict):
+    if not is_map(message):
         return Reading("opaque", ())
     role = message.get("role")
     found = claude_code.reading({"type": role, "message": message})

@@ -15,6 +15,7 @@ from typing import Any
 from blake3 import blake3
 
 from ..events import Channel, Part, PartKind, Reading, ToolCall, ToolResult
+from ..events.shapes import is_list, is_map
 from .jsonvalues import has_lone_surrogate, parse
 
 NAME, VERSION = "claude-code", 1
@@ -42,7 +43,7 @@ _CALL_CHANNEL = {"agent": Channel.SUBAGENT, "web": Channel.WEB}
 def read(data: bytes) -> Reading:
     """The reading of an item's bytes as they stand in the transcript."""
     record = parse(data)
-    return reading(record) if isinstance(record, dict) else Reading("opaque", ())
+    return reading(record) if is_map(record) else Reading("opaque", ())
 
 
 def reading(record: Mapping[str, Any]) -> Reading:
@@ -50,13 +51,11 @@ def reading(record: Mapping[str, Any]) -> Reading:
     if record.get("type") == "attachment":
         return _queued(record)
     message = record.get("message")
-    message = message if isinstance(message, dict) else {}
+    message = message if is_map(message) else {}
     role = "assistant" if record.get("type") == "assistant" else "user"
     content = message.get("content")
     side = record.get("isSidechain") is True
-    blocks: list[Any] = (
-        content if isinstance(content, list) else [{"type": "text", "text": content}]
-    )
+    blocks = _blocks(content)
     if role == "assistant":
         made_by = Channel.SUBAGENT if side else Channel.ASSISTANT
         made_by = Channel.SYSTEM if is_synthetic(record) else made_by
@@ -72,23 +71,28 @@ def reading(record: Mapping[str, Any]) -> Reading:
     return Reading(role, tuple(parts), name_of(group) if isinstance(group, str) and group else None)
 
 
+def _blocks(content: Any) -> list[Any]:
+    """Content as blocks: a bare string is one text; what is neither a list nor a string says nothing."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return content if is_list(content) else []
+
+
 def is_item(record: Mapping[str, Any]) -> bool:
     """Whether a record is delivered to the model."""
     kind = record.get("type")
     if kind in ("user", "assistant"):
-        return isinstance(record.get("message"), dict)
+        return is_map(record.get("message"))
     attachment = record.get("attachment")
     return (
-        kind == "attachment"
-        and isinstance(attachment, dict)
-        and attachment.get("type") == "queued_command"
+        kind == "attachment" and is_map(attachment) and attachment.get("type") == "queued_command"
     )
 
 
 def is_synthetic(record: Mapping[str, Any]) -> bool:
     """Whether an assistant record was written by the harness and not by a model."""
     message = record.get("message")
-    model = message.get("model") if isinstance(message, dict) else None
+    model = message.get("model") if is_map(message) else None
     return record.get("isApiErrorMessage") is True or model == SYNTHETIC_MODEL
 
 
@@ -105,12 +109,12 @@ def _text(value: Any) -> str:
 
 
 def _assistant_part(block: Any, channel: Channel) -> Part:
-    kind = block.get("type") if isinstance(block, dict) else None
-    if kind == "text":
-        return Part(PartKind.TEXT, channel, _text(block.get("text")), block=block)
+    kind = block.get("type") if is_map(block) else None
+    if kind == "text" and isinstance(block.get("text"), str):
+        return Part(PartKind.TEXT, channel, block["text"], block=block)
     if kind in ("thinking", "redacted_thinking"):
         return Part(PartKind.REASONING, channel, _text(block.get("thinking")), block=block)
-    if kind == "tool_use":
+    if kind == "tool_use" and _text(block.get("id")):
         call = _call(block)
         return Part(PartKind.TOOL_CALL, channel, "", call.call_id, block, call=call)
     return Part(PartKind.OPAQUE, channel, block=block)
@@ -119,7 +123,7 @@ def _assistant_part(block: Any, channel: Channel) -> Part:
 def _call(block: Mapping[str, Any]) -> ToolCall:
     name = _text(block.get("name"))
     given = block.get("input")
-    given = given if isinstance(given, dict) else {}
+    given = given if is_map(given) else {}
     action = _ACTIONS.get(name, "other")
     path = given.get("file_path") or given.get("notebook_path") or given.get("path")
     text = given.get("content") or given.get("new_string") or given.get("prompt")
@@ -135,11 +139,11 @@ def _call(block: Mapping[str, Any]) -> ToolCall:
 
 
 def _user_part(block: Any, record: Mapping[str, Any], *, side: bool) -> Part:
-    kind = block.get("type") if isinstance(block, dict) else None
-    if kind == "tool_result":
+    kind = block.get("type") if is_map(block) else None
+    if kind == "tool_result" and _text(block.get("tool_use_id")):
         return _result(block)
-    if kind == "text":
-        text = _text(block.get("text"))
+    if kind == "text" and isinstance(block.get("text"), str):
+        text: str = block["text"]
         return Part(PartKind.TEXT, _user_channel(text, record, side=side), text, block=block)
     if kind == "image":
         return Part(PartKind.IMAGE, _user_channel("", record, side=side), block=block)
@@ -173,10 +177,8 @@ def _result(block: Mapping[str, Any]) -> Part:
 
 def result_text(content: Any) -> str:
     """The text of a tool result: its string, or its text blocks joined by line feeds."""
-    if isinstance(content, list):
-        texts = [
-            _text(b.get("text")) for b in content if isinstance(b, dict) and b.get("type") == "text"
-        ]
+    if is_list(content):
+        texts = [_text(b.get("text")) for b in content if is_map(b) and b.get("type") == "text"]
         return "\n".join(texts)
     return _text(content)
 
@@ -184,10 +186,10 @@ def result_text(content: Any) -> str:
 def _queued(record: Mapping[str, Any]) -> Reading:
     """Words that the human typed while the agent worked are delivered as an attachment, with no user record."""
     attachment = record.get("attachment")
-    attachment = attachment if isinstance(attachment, dict) else {}
+    attachment = attachment if is_map(attachment) else {}
     prompt = attachment.get("prompt")
     typed = attachment.get("commandMode") in (None, "prompt")
-    blocks: list[Any] = prompt if isinstance(prompt, list) else [{"type": "text", "text": prompt}]
+    blocks = _blocks(prompt)
     envelope: dict[str, Any] = {} if typed else {"isMeta": True}
     parts = tuple(
         _user_part(b, envelope, side=record.get("isSidechain") is True) for b in blocks[:PARTS_MAX]

@@ -13,6 +13,7 @@ from typing import Any
 
 DEPTH_REMARKED = 64
 DEPTH_READ_MAX = 256
+"""A value that nests deeper is not read, however much the interpreter's stack would bear here and now."""
 _WHITE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 
@@ -30,8 +31,8 @@ class Value:
 class Line:
     """What a line holds: values in order, remarks on it, and `rest`, where a part begins that is not JSON."""
 
-    values: list[Value] = field(default_factory=list)
-    remarks: set[str] = field(default_factory=set)
+    values: list[Value] = field(default_factory=list[Value])
+    remarks: set[str] = field(default_factory=set[str])
     rest: int | None = None
 
 
@@ -107,11 +108,15 @@ def parse(data: bytes) -> Any:
 
 def _raw_decode(text: str, at: int, hooks: _Remarks) -> tuple[Any, int]:
     try:
-        return _decoder(hooks).raw_decode(text, at)
+        value, end = _decoder(hooks).raw_decode(text, at)
     except json.JSONDecodeError:
         raise
     except ValueError:
-        return _decoder(hooks, long_ints=True).raw_decode(text, at)
+        value, end = _decoder(hooks, long_ints=True).raw_decode(text, at)
+    opened = text.count("[", at, end) + text.count("{", at, end)
+    if opened > DEPTH_READ_MAX and depth(value) > DEPTH_READ_MAX:
+        raise RecursionError
+    return value, end
 
 
 def _skip(text: str, at: int) -> int:

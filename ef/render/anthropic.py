@@ -2,9 +2,9 @@
 
 Rules: the items of one model response become one assistant message; results follow it in one user message, before other
 text, in the order of the calls. Calls and results are a bijection in what is handed out: a call without a result is
-closed by a
-stand-in when an event closed it, else it is pending and not handed out; a late result is not shown; a result whose call
-is not in sight becomes text that says so. Blocks are the provider's own, byte for byte as JSON values.
+closed by a stand-in when an event closed it, else it is pending and not handed out; a late result is not shown; a
+result whose call is not in sight becomes text that says so; so does an opaque block that would be taken for a call or a
+result, or for no block at all. Other blocks are the provider's own, byte for byte as JSON values.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..events import Part, PartKind
+from ..events.shapes import is_map
 
 Place = tuple[int, int]
 
@@ -31,10 +32,10 @@ class Shown:
 @dataclass(slots=True)
 class _Turn:
     group: str | None = None
-    calls: list[Place] = field(default_factory=list)
-    assistant: list[Any] = field(default_factory=list)
-    results: dict[Place, Any] = field(default_factory=dict)
-    user: list[Any] = field(default_factory=list)
+    calls: list[Place] = field(default_factory=list[Place])
+    assistant: list[Any] = field(default_factory=list[Any])
+    results: dict[Place, Any] = field(default_factory=dict[Place, Any])
+    user: list[Any] = field(default_factory=list[Any])
 
 
 def messages(
@@ -96,7 +97,7 @@ def _flush(turn: _Turn, out: list[dict[str, Any]], closed: Mapping[Place, str]) 
 
 
 def _calls(blocks: list[Any]) -> list[Any]:
-    return [b for b in blocks if isinstance(b, dict) and b.get("type") == "tool_use"]
+    return [b for b in blocks if is_map(b) and b.get("type") == "tool_use"]
 
 
 def _closing(call: Any, outcome: str | None) -> dict[str, Any]:
@@ -113,4 +114,12 @@ def _add(out: list[dict[str, Any]], role: str, blocks: list[Any]) -> None:
 
 
 def _block(part: Part) -> Any:
+    if part.kind is PartKind.OPAQUE and not _harmless(part.block):
+        return {"type": "text", "text": "[a block that cannot be read; it is kept as it came]"}
     return part.block if part.block is not None else {"type": "text", "text": part.text}
+
+
+def _harmless(block: Any) -> bool:
+    """Whether an unread block can be handed back: it has a kind, and not one that pairing depends on."""
+    kind = block.get("type") if is_map(block) else None
+    return isinstance(kind, str) and kind not in ("text", "tool_use", "tool_result")

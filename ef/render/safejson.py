@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+from ..events.shapes import is_list, is_map
+
 
 def dumps(value: Any, *, indent: int | None = None) -> str:
     """ASCII JSON of a value that came from JSON; what JSON cannot say (NaN, 1e400) becomes text."""
@@ -29,8 +31,8 @@ def canonical(value: Any) -> bytes:
 def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
-    if isinstance(value, dict):
+    if is_map(value):
         return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list):
+    if is_list(value):
         return [_finite(each) for each in value]
     return value

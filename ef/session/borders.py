@@ -39,12 +39,13 @@ class Declaration(BaseModel):
     idempotency_key: _Key | None = None
 
 
-def message_bytes(message: Any) -> bytes:
+def message_bytes(message: Mapping[str, Any]) -> bytes:
     """The bytes of a message as they will be stored: the caller's JSON, once checked. Raises InputRefused."""
-    if not isinstance(message, Mapping):
+    given: Any = message
+    if not isinstance(given, Mapping):
         raise InputRefused(
             where="message",
-            why=f"it is a {type(message).__name__}, not a mapping",
+            why=f"it is a {type(given).__name__}, not a mapping",
             remedy='Give {"role": "user" or "assistant", "content": text or a list of blocks}.',
         )
     try:

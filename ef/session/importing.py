@@ -16,6 +16,7 @@ from ..errors import Busy, InputRefused, TipConflict
 from ..events import (
     Channel,
     ImportCompleted,
+    ItemAppended,
     Origin,
     SourceGrew,
     SourceLines,
@@ -29,6 +30,7 @@ from ..importers.meaning import Translation
 from ..importers.names import session_stream
 from ..log import Draft, source_stream
 from ..log.lmdb_log import LmdbLog
+from ..readers.jsonvalues import parse
 from .ingest import session_drafts
 from .sources import Source, SourceCatalogue
 
@@ -44,10 +46,10 @@ class ImportResult:
     source: str
     path: str
     format: str
-    sessions: list[str] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list[str])
     records: int = 0
-    new_events: dict[str, int] = field(default_factory=dict)
-    notes: list[dict[str, Any]] = field(default_factory=list)
+    new_events: dict[str, int] = field(default_factory=dict[str, int])
+    notes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     relation: str = "new"
 
 
@@ -110,7 +112,11 @@ def _import(log: LmdbLog, data: bytes, path: str, session: str | None) -> Import
     earlier = catalogue.at_path(path) if known is None else None
     name = known.id if known else blake3(data).hexdigest()[:32]
     translation = claude_code.translate(
-        lines(data), source=name, store=log.store_id, session=session
+        lines(data),
+        source=name,
+        store=log.store_id,
+        session=session,
+        prior=_Prior(log, name),
     )
     expect = {s: log.tip(s) for s in _streams(translation, name)}
     drafts = [
@@ -132,6 +138,29 @@ def _import(log: LmdbLog, data: bytes, path: str, session: str | None) -> Import
         for r in translation.remarks
     ]
     return result
+
+
+class _Prior:
+    """stream -> (uuid -> key of the first item that has it), of what other sources than this one gave to the stream."""
+
+    def __init__(self, log: LmdbLog, source: str) -> None:
+        self._log, self._source = log, source
+        self._found: dict[str, dict[str, str]] = {}
+
+    def __call__(self, stream: str) -> dict[str, str]:
+        found = self._found.get(stream)
+        if found is None:
+            found = self._found[stream] = {}
+            for record in self._log.read(stream):
+                origin = record.header.origin
+                if record.header.kind != ItemAppended.__name__ or origin is None:
+                    continue
+                if origin.source != self._source:
+                    item = parse(self._log.body(record))
+                    uuid = item.get("uuid") if isinstance(item, dict) else None
+                    if isinstance(uuid, str) and uuid:
+                        found.setdefault(uuid, record.header.key)
+        return found
 
 
 def _streams(translation: Translation, source: str) -> list[str]:

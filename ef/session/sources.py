@@ -9,7 +9,7 @@ from typing import Any
 from blake3 import blake3
 
 from ..errors import Damaged, DamageError, NotFound, UsageError
-from ..events import ImportCompleted, SourceLines, SourceNote, SourceOpened
+from ..events import Event, ImportCompleted, SourceLines, SourceNote, SourceOpened
 from ..log import Log, source_stream
 from ..log.items import event_of
 
@@ -41,8 +41,7 @@ class SourceCatalogue:
         return sorted(found, key=lambda s: (s.path, s.id))
 
     def _source(self, stream: str, last: int) -> Source:
-        opened = event_of(self._log, self._log.get(stream, 1))
-        done = event_of(self._log, self._log.get(stream, last))
+        opened, done = self._event(stream, 1), self._event(stream, last)
         if not isinstance(opened, SourceOpened) or not isinstance(done, ImportCompleted):
             raise Damaged(
                 where=f"stream {stream}", what="its first or last event is not what it should be"
@@ -56,6 +55,12 @@ class SourceCatalogue:
             done.digest,
             done.sessions,
         )
+
+    def _event(self, stream: str, seq: int) -> Event:
+        try:
+            return event_of(self._log, self._log.get(stream, seq))
+        except DamageError as fault:
+            raise Damaged(where=f"stream {stream}, seq {seq}", what=_reason(fault)) from None
 
     def match(self, data: bytes) -> tuple[Source | None, str]:
         """The source that `data` is (same), extends (grown) or is a beginning of (prefix); (None, "new") otherwise."""
@@ -168,12 +173,15 @@ class SourceCatalogue:
         gaps: list[str] = []
         pieces: list[bytes] = []
         at, line, lost = 0, 1, False
+        ends: dict[int, int] = {}
         for seq in range(1, self._log.tip(stream).seq + 1):
             try:
                 record = self._log.get(stream, seq)
                 h = record.header
                 if h.kind != SourceLines.__name__ or h.origin is None:
-                    event_of(self._log, record)
+                    event = event_of(self._log, record)
+                    if isinstance(event, ImportCompleted):
+                        ends[event.length] = event.lines + 1
                     continue
                 data = self._log.body(record)
             except DamageError as fault:
@@ -181,7 +189,8 @@ class SourceCatalogue:
                 gaps.append(f"event {seq} of the stream is missing or broken ({_reason(fault)})")
                 continue
             if h.origin.start > at:
-                gaps.append(_missing(line, h.origin.line, at, h.origin.start))
+                behind = ends.get(h.origin.start, h.origin.line)
+                gaps.append(_missing(line, behind, at, h.origin.start))
             pieces.append(data)
             at, line, lost = h.origin.end, h.origin.line + data.count(b"\n"), False
         if at < source.length and lost:

@@ -169,15 +169,18 @@ def open_store(path: str | Path, *, create: bool = True) -> Store:
 
     Raises StoreUnavailable, NotFound (no store, `create` false), CannotWrite, Damaged.
     """
-    text = str(path)
-    if "://" in text:
+    _must_be_a_path(path)
+    log = LmdbLog.open(path, now=now_micros, create_missing=create, made_by=f"ef {__version__}")
+    return Store(log)
+
+
+def _must_be_a_path(path: str | Path) -> None:
+    if "://" in str(path):
         raise StoreUnavailable(
-            path=text,
+            path=path,
             why="stores by URL are not in this version",
             remedy="Give the path of a folder.",
         )
-    log = LmdbLog.open(path, now=now_micros, create_missing=create, made_by=f"ef {__version__}")
-    return Store(log)
 
 
 def verify_path(
@@ -187,7 +190,11 @@ def verify_path(
     session: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Verified:
-    """Verify the store in a folder, whatever state it is in: reads its bytes in plain Python before LMDB may."""
+    """Verify the store in a folder, whatever state it is in: reads its bytes in plain Python before LMDB may.
+
+    `session` may be a unique beginning of an id. Raises NotFound for a store or a session that is not there.
+    """
+    _must_be_a_path(path)
     data = Path(path) / "data.mdb"
     if not data.exists():
         raise NotFound(
@@ -204,7 +211,8 @@ def verify_path(
         return Verified("damaged", 0, 0, b"", [Problem(what, str(data)) for what in found])
     try:
         with open_store(path, create=False) as store:
-            return store.verify(quick=quick, session=session, progress=progress)
+            name = store.find_session(session).id if session else None
+            return store.verify(quick=quick, session=name, progress=progress)
     except DamageError as fault:
         return Verified("damaged", 0, 0, b"", [Problem(str(fault), str(data))])
     except StoreUnavailable as fault:

@@ -30,8 +30,8 @@ class Verified:
     events: int
     position: int
     digest: bytes
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list[Problem])
+    notes: list[str] = field(default_factory=list[str])
     sessions: int = 0
     sources: int = 0
     anchors: int = 0

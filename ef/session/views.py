@@ -11,6 +11,7 @@ from typing import Any
 
 from ..audit import Holds
 from ..events import Anchor, Kind
+from ..events.shapes import is_map
 from ..reducers.heads import Head
 from ..reducers.observers.runs import whole_suite
 
@@ -24,11 +25,7 @@ def fails(anchor: Anchor) -> bool:
     value = anchor.value
     if anchor.key.property == "status":
         return bool(value == "failed")
-    return (
-        anchor.key.property == "outcome"
-        and isinstance(value, dict)
-        and value.get("outcome") == "error"
-    )
+    return anchor.key.property == "outcome" and is_map(value) and value.get("outcome") == "error"
 
 
 def lifecycle(key: str, heads: Mapping[str, Head], contested: Mapping[str, Head]) -> str:
@@ -57,7 +54,7 @@ class State:
     at: int
     digest: str
     heads: dict[str, Holds]
-    contested: dict[str, Holds] = field(default_factory=dict)
+    contested: dict[str, Holds] = field(default_factory=dict[str, Holds])
 
     def of_kind(self, kind: Kind) -> list[Holds]:
         """Heads of one kind, newest first."""

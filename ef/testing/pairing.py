@@ -2,7 +2,8 @@
 
 The rules are those that the provider's API enforces: roles alternate; a message has content; each tool_use of an
 assistant message has exactly one tool_result in the user message right behind it; the results stand first there; no
-tool_result without its tool_use; ids inside one message are distinct; no tool_use in a user message, no tool_result in an assistant's.
+tool_result without its tool_use; ids inside one message are distinct; no tool_use in a user message, no tool_result in
+an assistant's.
 """
 
 from __future__ import annotations

@@ -8,36 +8,20 @@ Invariants: pure; linear in the text; never raises on any `str`; a step is given
 (quotes, comments, here-documents and substitutions are no commands).
 
 Refuses (no steps at all) what it cannot follow with certainty: loops, conditionals, functions, unclosed quotes,
-groups nested deeper than `_DEPTH`, more than `_TOKENS` words and operators.
+groups nested deeper than `_DEPTH`, more than `TOKENS_MAX` words and operators.
 """
 
 import re
 from dataclasses import dataclass, replace
 
+from .shelltokens import Refused, Tokens, tokens_of
+
 _DEPTH = 20
-_TOKENS = 5_000
 _END = ("o", "")
-_LEXEME = re.compile(
-    r"(?P<blank>(?:[ \t\r]|\\\n)+)|(?P<newline>\n)|(?P<comment>#[^\n]*)"
-    r"|(?P<subst>[$<>]\()"
-    r"|(?P<operator>&&|\|\||;;|\|&|&>>|&>|<<<|<<-|<<|>>|>&|<&|>\||<>|[;&|()<>])"
-    r"|(?P<single>'[^']*+'|\$'(?:[^'\\]|\\.)*+')"
-    r'|(?P<double>"(?:[^"\\]|\\.)*+")'
-    r"|(?P<raw>`[^`]*+`|\$\{[^}]*+(?:\}|\Z))"
-    r"|(?P<escape>\\.)"
-    r"|(?P<plain>[^\s\\'\"`$;&|()<>]+|\$|[^\S \t\r\n])",
-    re.DOTALL,
-)
-_BRACKET = re.compile(r"'[^']*+'|\\.|[()]", re.DOTALL)
-_ESCAPED = re.compile(r'\\(["\\$`\n])')
 _CONTROL = frozenset(
     "if for while until case function select do then else elif fi done esac [[ eval trap".split()
 )
 _SHOW_TO_FILE = frozenset((">", "1>", ">|", ">>", "1>>", "&>", "&>>"))
-
-
-class _Refused(Exception):
-    """The text cannot be followed with certainty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,107 +78,25 @@ def steps(text: str, around: Step | None = None) -> tuple[Step, ...]:
     try:
         start = around or Step()
         _walk(_parse(text), start, _State(start.directory), found)
-    except _Refused:
+    except Refused:
         return ()
     return tuple(found)
-
-
-# -- words ------------------------------------------------------------------------------------------------------
-
-_Tokens = list[
-    tuple[str, str]
-]  # ("w", word), ("o", operator) or ("r", redirection with its descriptor)
-
-
-def _closing(text: str, start: int) -> int:
-    """The index after the bracket that closes the one at `start`; quotes inside do not count."""
-    depth = 0
-    for match in _BRACKET.finditer(text, start):
-        depth += {"(": 1, ")": -1}.get(match[0], 0)
-        if depth == 0:
-            return match.end()
-    raise _Refused
-
-
-def _unquoted(text: str) -> str:
-    """The value of a double-quoted string."""
-    if "$(" in text and text.count("(") != text.count(")"):
-        raise _Refused  # a quote inside a substitution: where the string ends is not known
-    return _ESCAPED.sub(lambda m: "" if m[1] == "\n" else m[1], text[1:-1])
-
-
-def _after_heredoc(text: str, i: int, mark: str) -> int:
-    """The index after the here-document that starts at `i`; without its mark it runs to the end."""
-    while i < len(text):
-        end = text.find("\n", i)
-        line, i = (text[i:end], end + 1) if end >= 0 else (text[i:], len(text))
-        if line.lstrip("\t") == mark:
-            break
-    return i
-
-
-def _tokens(text: str) -> _Tokens:
-    out: _Tokens = []
-    parts: list[str] = []
-    marks: list[str] = []
-
-    def flush() -> None:
-        if parts:
-            out.append(("w", "".join(parts)))
-            parts.clear()
-            if len(out) > 1 and out[-2] in (("r", "<<"), ("r", "<<-")):
-                marks.append(out[-1][1])
-
-    i = 0
-    while i < len(text):
-        match = _LEXEME.match(text, i)
-        if match is None or len(out) > _TOKENS:
-            raise _Refused  # a quote that is not closed, or too much
-        kind, piece, i = match.lastgroup, match[0], match.end()
-        if kind == "comment" and parts:
-            kind, piece, i = "plain", "#", match.start() + 1
-        if kind == "blank":
-            flush()
-        elif kind == "newline":
-            flush()
-            out.append(("o", ";"))
-            for mark in marks:
-                i = _after_heredoc(text, i, mark)
-            marks.clear()
-        elif kind == "operator":
-            redirects = "<" in piece or ">" in piece
-            number = "".join(parts) if redirects and "".join(parts).isdigit() else ""
-            if number:
-                parts.clear()
-            flush()
-            out.append(("r" if redirects else "o", number + piece))
-        elif kind == "subst":
-            i = _closing(text, match.start() + 1)
-            parts.append(text[match.start() : i])
-        elif kind == "double":
-            parts.append(_unquoted(piece))
-        elif kind == "single":
-            parts.append(piece[2:-1] if piece.startswith("$") else piece[1:-1])
-        elif kind != "comment":
-            parts.append(piece[1:] if kind == "escape" else piece)
-    flush()
-    return out
 
 
 # -- grammar ----------------------------------------------------------------------------------------------------
 
 
 def _parse(text: str) -> list[_Item]:
-    return _items([*_tokens(text), _END], 0, _END, 0)[0]
+    return _items([*tokens_of(text), _END], 0, _END, 0)[0]
 
 
-def _items(tokens: _Tokens, i: int, closer: tuple[str, str], depth: int) -> tuple[list[_Item], int]:
+def _items(tokens: Tokens, i: int, closer: tuple[str, str], depth: int) -> tuple[list[_Item], int]:
     """Read a list of pipelines up to its closing token."""
     items: list[_Item] = []
     before = ""
     while tokens[i] != closer:
         if tokens[i] == _END:
-            raise _Refused
+            raise Refused
         text = tokens[i][1] if tokens[i][0] == "o" else ""
         if text in ("&&", "||"):
             before = text
@@ -217,7 +119,7 @@ def _items(tokens: _Tokens, i: int, closer: tuple[str, str], depth: int) -> tupl
     return items, i + 1
 
 
-def _pipeline(tokens: _Tokens, i: int, item: _Item, depth: int) -> int:
+def _pipeline(tokens: Tokens, i: int, item: _Item, depth: int) -> int:
     while tokens[i] == ("w", "!"):
         item.negated = not item.negated
         i += 1
@@ -231,13 +133,13 @@ def _pipeline(tokens: _Tokens, i: int, item: _Item, depth: int) -> int:
             i += 1
 
 
-def _stage(tokens: _Tokens, i: int, depth: int) -> tuple[Command | _Group, int]:
+def _stage(tokens: Tokens, i: int, depth: int) -> tuple[Command | _Group, int]:
     """Read a group in brackets or a simple command, with its redirections."""
     group: _Group | None = None
     if tokens[i] in (("o", "("), ("w", "{")):
         closer = ("o", ")") if tokens[i][1] == "(" else ("w", "}")
         if depth >= _DEPTH:
-            raise _Refused
+            raise Refused
         items, i = _items(tokens, i + 1, closer, depth + 1)
         group = _Group(items, closer[1] == ")")
     words: list[str] = []
@@ -251,7 +153,7 @@ def _stage(tokens: _Tokens, i: int, depth: int) -> tuple[Command | _Group, int]:
             i += 1
             target = tokens[i][1]
             if tokens[i][0] != "w":
-                raise _Refused
+                raise Refused
             if text in _SHOW_TO_FILE or (text in (">&", "1>&") and target != "1"):
                 out = (
                     target if text in (">", "1>", "&>", ">|") else "&" + target
@@ -266,7 +168,7 @@ def _stage(tokens: _Tokens, i: int, depth: int) -> tuple[Command | _Group, int]:
         or tokens[i] == ("o", "(")
         or (words[:1] and words[0] in _CONTROL)
     ):
-        raise _Refused
+        raise Refused
     return Command(tuple(words), out), i
 
 

@@ -14,42 +14,19 @@ divided between several runs.
 """
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from . import gotest, pytest_runs
+from . import filters, gotest, pytest_runs
 from .pytest_runs import Finding, Line, View, lines_of
 from .shellwords import Command, Step, steps
+from .starts import Started, expand, start_of, unprefixed
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _EXIT_LINE = re.compile(r"Exit code \d+")
 _CUT_SHORT = re.compile(
     r"[Cc]ommand (?:timed out|was aborted|running in background)|\[Request interrupted|<persisted-output>"
     r"|Killed$|Terminated$"
 )
-_TESTLIKE = re.compile(r"(?:^|[:_./-])(?:tests?|check|pytest|ci)(?=$|[:_./-])")
-# Launchers that run the rest of their words, each with its options that take the next word as a value.
-_PREFIXES: dict[str, tuple[str, ...]] = {
-    "time": ("-f", "-o"),
-    "nohup": (),
-    "command": (),
-    "exec": (),
-    "unbuffer": (),
-    "env": ("-u", "-C"),
-    "sudo": ("-u", "-g"),
-    "timeout": ("-k", "-s"),
-    "gtimeout": ("-k", "-s"),
-    "nice": ("-n",),
-    "stdbuf": ("-o", "-e", "-i"),
-    "xvfb-run": ("-s", "-n"),
-    "uvx": ("--with", "--from", "-p", "--python"),
-}
-_RUNNERS = ("uv", "poetry", "pdm", "pipenv", "rye", "hatch", "conda", "mamba", "micromamba")
-_TASKS = frozenset(
-    "mise make gmake npm pnpm yarn bun just task tox nox inv invoke rake hatch pdm poetry".split()
-)
-_SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 _PRINTERS = frozenset(
     "cat grep egrep fgrep rg tail head sed awk less more bat jq find diff strings tac nl".split()
 )
@@ -72,21 +49,6 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class _Started:
-    """A run that the command line starts; `runner` "" when only its output can tell."""
-
-    runner: str
-    scope: tuple[str, ...]
-    step: Step
-    single: bool = False
-    verbose: bool = False
-    stops: bool = False
-    limited: bool = False
-    task: str = ""
-    at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class _Status:
     """The exit status of the whole command, and all lines of its output."""
 
@@ -101,14 +63,14 @@ def test_runs(
     lines = list(lines_of(output))
     if background or any(_CUT_SHORT.match(line.text) for line in (*lines[:3], *lines[-3:])):
         return ()
-    whole = _expand(steps(command), 0)
+    whole = expand(steps(command), 0)
     started = [
-        replace(run, at=at) for at, step in enumerate(whole) if (run := _started(step)) is not None
+        replace(run, at=at) for at, step in enumerate(whole) if (run := start_of(step)) is not None
     ]
     if not started or any(run.step.background for run in started):
         return ()
     status = _Status(exit_code, lines)
-    found: list[tuple[_Started, str, Finding]] = []
+    found: list[tuple[Started, str, Finding]] = []
     for part, shown in _sections(whole, lines):
         here = [run for run in started if part.start <= run.at < part.stop]
         inside = [_shown_later(whole, run) for run in here]
@@ -123,7 +85,7 @@ def test_runs(
     return tuple(_run(output, *x) for x in found)
 
 
-def _run(output: str, run: _Started, runner: str, found: Finding) -> Run:
+def _run(output: str, run: Started, runner: str, found: Finding) -> Run:
     start, end = (
         len(output[:at].encode("utf-8", "surrogatepass"))
         for at in (found.first.start, found.last.end)
@@ -134,121 +96,6 @@ def _run(output: str, run: _Started, runner: str, found: Finding) -> Run:
 
 
 test_runs.__test__ = False  # type: ignore[attr-defined]  # no test, in spite of its name
-
-
-# -- what is started --------------------------------------------------------------------------------------------
-
-
-def _expand(found: Sequence[Step], depth: int) -> list[Step]:
-    """The steps with the text of `bash -c TEXT` in the place of the shell that runs it."""
-    out: list[Step] = []
-    for step in found:
-        words, _, limited = _unprefixed(step.words)
-        at = next((i for i, word in enumerate(words) if re.fullmatch("-[a-z]*c", word)), len(words))
-        if (
-            words
-            and words[0].rpartition("/")[2] in _SHELLS
-            and at + 1 < len(words)
-            and depth < 5
-            and not limited
-        ):
-            out += _expand(steps(words[at + 1], step), depth + 1)
-        else:
-            out.append(step)
-    return out
-
-
-def _unprefixed(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
-    """The words after assignments and launchers, the assignments, and whether a time limit is set."""
-    env: list[str] = []
-    limited = False
-    i = 0
-    while i < len(words):
-        name = words[i].rpartition("/")[2]
-        if _ASSIGNMENT.match(words[i]):
-            env.append(words[i])
-        elif name in _PREFIXES:
-            while i + 1 < len(words) and words[i + 1].startswith("-"):
-                i += 2 if words[i + 1] in _PREFIXES[name] else 1
-            if name.endswith("timeout"):
-                limited = True
-                i += 1
-        else:
-            break
-        i += 1
-    return words[i:], tuple(env), limited
-
-
-def _started(step: Step) -> _Started | None:
-    """The run that this step starts."""
-    words, env, limited = _unprefixed(step.words)
-    place = [
-        f"cd={shlex.quote(path.rstrip('/') or path)}"
-        for path in step.directory
-        if path not in (".", "./")
-    ]
-    place += [shlex.quote(x) for x in env if x.startswith(("PYTEST_ADDOPTS=", "GOFLAGS="))]
-    if len(words) > 1 and words[0] in _RUNNERS and words[1] == "run":
-        words, more = pytest_runs.launched(words[2:])
-        place += more
-    words = pytest_runs.unlaunched(words)
-    name = words[0].rpartition("/")[2] if words else ""
-    run = _Started("", (), step, limited=limited)
-    if name in ("pytest", "py.test", "pytest-3"):
-        chosen = pytest_runs.scope(words[1:])
-        if chosen is None:
-            return None
-        return replace(run, runner="pytest", scope=(*place, *chosen[0]), stops=chosen[1])
-    if name == "go" and words[1:2] == ("-C",):
-        place.append(f"cd={shlex.quote(words[2])}" if len(words) > 2 else "cd=?")
-        words = (words[0], *words[3:])
-    if (name == "go" and words[1:2] == ("test",)) or name == "gotestsum":
-        go = gotest.scope(words[2:]) if name == "go" else gotest.summed(words[1:])
-        if go is None:
-            return None
-        return replace(
-            run, runner="go test", scope=(*place, *go.parts), single=go.single, verbose=go.verbose
-        )
-    task = _task(words, name)
-    if task not in ("", "test"):
-        place.append(shlex.join(words).removeprefix("./"))
-    return replace(run, scope=tuple(place), task=task) if task else None
-
-
-def _task(words: tuple[str, ...], name: str) -> str:
-    """ "test" for a plain test task, the task's words for another that says test, "" for what is none."""
-    if name in _SHELLS and len(words) > 1 and not words[1].startswith("-"):
-        words, name = words[1:], ""
-    if name not in _TASKS:
-        script = bool(words) and "/" in words[0] and not name.endswith((".py", ".txt", ".log"))
-        script = script or bool(words and re.search(r"\.sh$", words[0]))
-        return (
-            " ".join(words)
-            if script and _TESTLIKE.search(words[0].rpartition("/")[2].removesuffix(".sh"))
-            else ""
-        )
-    args = [
-        word
-        for word in words[1:]
-        if word not in ("-s", "--silent", "-q", "--quiet", "-B", "-k", "--no-print-directory")
-    ]
-    if args[:1] in (["run"], ["r"]) or (name == "npm" and args[:1] == ["run-script"]):
-        args = args[1:]
-    if name in ("tox", "nox"):
-        return (
-            "test"
-            if not args
-            else ""
-            if {"-l", "--list", "-h", "--help", "--version"} & set(args)
-            else " ".join(args)
-        )
-    if args == ["test"] or (args == ["t"] and name == "npm"):
-        return "test"
-    tasks = args[: args.index("--")] if "--" in args else args
-    said = any(
-        _TESTLIKE.search(word) for word in tasks if not word.startswith("-") and "=" not in word
-    )
-    return " ".join(args) if said and not {"-n", "--dry-run", "--help", "-h"} & set(args) else ""
 
 
 # -- what is shown ----------------------------------------------------------------------------------------------
@@ -278,7 +125,7 @@ def _displays(step: Step, file: str) -> Command | None:
     )
 
 
-def _shown_later(whole: Sequence[Step], run: _Started) -> _Started:
+def _shown_later(whole: Sequence[Step], run: Started) -> Started:
     """A run that writes to a file which a later step displays, as if it were piped into that step."""
     out = run.step.out
     if out is None or out.startswith(("&", "/dev/")) or sum(step.out == out for step in whole) > 1:
@@ -293,7 +140,7 @@ def _shown_later(whole: Sequence[Step], run: _Started) -> _Started:
 
 def _prints(step: Step, kept: set[str]) -> bool:
     """Could this step print lines that look like a runner's, without being one?"""
-    words, _, _ = _unprefixed(step.words)
+    words, _, _ = unprefixed(step.words)
     if not words or step.piped or step.out is not None:
         return False
     if words[0] in ("echo", "printf"):
@@ -353,12 +200,12 @@ def _sections(whole: Sequence[Step], lines: Sequence[Line]) -> list[tuple[range,
 
 
 def _judge(
-    runner: str, runs: Sequence[_Started], lines: Sequence[Line], status: _Status
-) -> list[tuple[_Started, Finding]]:
-    out: list[tuple[_Started, Finding]] = []
-    visible: list[tuple[_Started, View]] = []
+    runner: str, runs: Sequence[Started], lines: Sequence[Line], status: _Status
+) -> list[tuple[Started, Finding]]:
+    out: list[tuple[Started, Finding]] = []
+    visible: list[tuple[Started, View]] = []
     for run in runs:
-        view = gotest.view(run.step.filters, lines)
+        view = filters.view(run.step.filters, lines)
         if run.step.out is None and view.lines:
             visible.append((run, view))
         elif run.runner and (found := _silent(run, status)) is not None:
@@ -379,7 +226,7 @@ def _judge(
     return out
 
 
-def _parts(runner: str, runs: Sequence[_Started], lines: Sequence[Line]) -> list[Sequence[Line]]:
+def _parts(runner: str, runs: Sequence[Started], lines: Sequence[Line]) -> list[Sequence[Line]]:
     """The lines of each of several runs, divided after their results; [] when that cannot be done honestly."""
     if any(not run.runner or (runner == "go test" and not run.single) for run in runs):
         return []
@@ -396,7 +243,7 @@ def _parts(runner: str, runs: Sequence[_Started], lines: Sequence[Line]) -> list
 
 
 def _find(
-    runner: str, run: _Started, lines: Sequence[Line], view: View, status: _Status
+    runner: str, run: Started, lines: Sequence[Line], view: View, status: _Status
 ) -> Finding | None:
     green = status.code == 0 and run.step.zero
     if runner == "pytest":
@@ -405,7 +252,7 @@ def _find(
     return gotest.find(lines, view, single=run.single, verbose=run.verbose, sure=sure)
 
 
-def _contradicts(run: _Started, found: Finding, lines: Sequence[Line], code: int | None) -> bool:
+def _contradicts(run: Started, found: Finding, lines: Sequence[Line], code: int | None) -> bool:
     """Does the status, or the task that printed the run, say otherwise?"""
     if found.verdict == "failed":
         return code == 0 and run.step.zero
@@ -419,7 +266,7 @@ def _contradicts(run: _Started, found: Finding, lines: Sequence[Line], code: int
     )
 
 
-def _silent(run: _Started, status: _Status) -> Finding | None:
+def _silent(run: Started, status: _Status) -> Finding | None:
     """The verdict of a run whose output went elsewhere, by a status that is its own."""
     first = status.lines[0]
     exits = _EXIT_LINE.fullmatch(first.text) is not None

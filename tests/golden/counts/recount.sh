@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Recounts tests/golden/counts/counts.json from the transcripts themselves.
 #   recount.sh DATA_FOLDER        DATA_FOLDER holds claude-code/**/*.jsonl
-#   diff <(./recount.sh /work/shared/data) counts.json
+#   diff <(./recount.sh DATA_FOLDER) counts.json
 # Each count is one jq program over the whole file read with `jq -s`, which also takes
 # glued records ({...}{...} on one line). Needs jq >= 1.6 and bash only.
 set -euo pipefail

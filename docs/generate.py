@@ -1,0 +1,184 @@
+"""Write the pages that are made from the code: python docs/generate.py [--check]
+
+    docs/events.md   from ef.codec.kinds, the closed table of event kinds
+    docs/errors.md   from ef.errors: the docstring of a class is its message
+    docs/cli.md      from ef.cli.reference, where that is there
+
+With --check nothing is written; a page that is out of step is named and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent))
+
+from ef import errors, events  # noqa: E402
+from ef.codec.kinds import KINDS, KindSpec  # noqa: E402
+
+MADE = "<!-- Made by docs/generate.py from the code. Edit there. -->\n"
+BRANCHES = (
+    (errors.CallerError, "The caller's", "What was asked for cannot be done as it was asked."),
+    (errors.StoreError, "The store's", "The store, its disk or another process is in the way."),
+    (errors.DamageError, "Damage", "The bytes are not what was written."),
+)
+
+
+# -------------------------------------------------------------------------------------------------------------- events
+
+
+def first_line(thing: type) -> str:
+    """A docstring's first sentence or line, on one line."""
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+
+
+def type_name(hint: object) -> str:
+    """A field's type in the words of the format: text, bytes, integer, or the name of a type of ef.events."""
+    text = hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))
+    for word, plain in (
+        (r"\bstr\b", "text"),
+        (r"\bint\b", "integer"),
+        (r"\bbool\b", "boolean"),
+        (r"tuple\[(.+), \.\.\.\]", r"list of \1"),
+        (r"dict\[text, Any\]", "map"),
+        (r"\bAny\b", "any value"),
+        (r" \| None", " or null"),
+        (r" \| ", " or "),
+    ):
+        text = re.sub(word, plain, text)
+    return text
+
+
+def fields_table(kind: type) -> Iterator[str]:
+    """The fields of a frozen type as table rows."""
+    yield "| field | type |\n|---|---|\n"
+    for field in dataclasses.fields(kind):
+        yield f"| `{field.name}` | {type_name(field.type)} |\n"
+
+
+def event_section(spec: KindSpec) -> Iterator[str]:
+    """One kind of event."""
+    yield f"### {spec.name}\n\n{first_line(spec.type)}\n\n"
+    required = "required" if spec.required else "not required"
+    yield f"Version {spec.version}, {required}, body: "
+    if spec.raw:
+        yield "the bytes as they came, and nothing else.\n\n"
+        return
+    yield "a canonical CBOR map.\n\n"
+    yield from fields_table(spec.type)
+    yield "\n"
+
+
+def events_page() -> Iterator[str]:
+    """The event catalogue."""
+    yield f"# Events\n\n{MADE}\n"
+    yield (
+        "The kinds of event that this version writes and reads. The record around them is described in\n"
+        "[log-format.md](log-format.md). A kind that is *required* and unknown to a reader makes the stream readable\n"
+        "and exportable, but not projectable; one that is not required is passed over.\n\n"
+    )
+    yield "| kind | version | required | body | what it says |\n|---|---|---|---|---|\n"
+    for spec in KINDS:
+        required, body = "yes" if spec.required else "no", "raw" if spec.raw else "CBOR"
+        name = f"[{spec.name}](#{spec.name.lower()})"
+        yield f"| {name} | {spec.version} | {required} | {body} | {first_line(spec.type)} |\n"
+    yield "\n## The kinds\n\n"
+    for spec in KINDS:
+        yield from event_section(spec)
+    yield "## Types in fields\n\n"
+    for kind in (events.Anchor, events.AnchorKey, events.Rule, events.SourceRef):
+        yield f"### {kind.__name__}\n\n{first_line(kind)}\n\n"
+        if kind is events.AnchorKey:
+            yield "Stored as a list of three texts: namespace, entity, property.\n\n"
+        yield from fields_table(kind)
+        yield "\n"
+    for names in (events.Kind, events.Authority, events.Channel):
+        yield f"### {names.__name__}\n\n{first_line(names)}\n\n"
+        yield ", ".join(f"`{each.value}`" for each in names) + ".\n\n"
+
+
+# -------------------------------------------------------------------------------------------------------------- errors
+
+
+def message(kind: type[errors.EfError]) -> str:
+    """An error's message; the names in braces are the facts that it is raised with."""
+    return " ".join((kind.__doc__ or "").split())
+
+
+def below(kind: type[errors.EfError]) -> Iterator[type[errors.EfError]]:
+    """The classes of a branch, in the order of the file."""
+    for child in kind.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield child
+            yield from below(child)
+
+
+def errors_page() -> Iterator[str]:
+    """The errors, by whose fault they are."""
+    yield f"# Errors\n\n{MADE}\n"
+    yield (
+        "Every error that a user can meet is an `ef.EfError`. The words in braces are the facts that it is raised\n"
+        "with; each is an attribute of the error. The command line ends with the exit code, and `exit_code` holds it\n"
+        "in Python.\n\n"
+    )
+    for branch, name, said in BRANCHES:
+        yield f"## {name}\n\n{said}\n\n| class | exit code | message |\n|---|---|---|\n"
+        for kind in below(branch):
+            text = message(kind).replace("|", "\\|")
+            yield f"| `{kind.__name__}` | {kind.exit_code} | {text} |\n"
+        yield "\n"
+    yield "## Others\n\n| class | exit code | message |\n|---|---|---|\n"
+    branches = [branch for branch, _, _ in BRANCHES]
+    alone = [kind for kind in errors.EfError.__subclasses__() if kind not in branches]
+    for kind in (errors.EfError, *alone):
+        yield f"| `{kind.__name__}` | {kind.exit_code} | {message(kind)} |\n"
+    yield "\n"
+    yield "## Exit codes\n\n`ef verify` ends with 0 (sound), 1 (damaged), 2 (unreadable) or 3 (rolled back).\n\n"
+    codes: dict[int, list[str]] = {}
+    for kind in (errors.EfError, *below(errors.EfError)):
+        if kind not in branches:
+            codes.setdefault(kind.exit_code, []).append(f"`{kind.__name__}`")
+    yield "| exit code | classes |\n|---|---|\n"
+    for code in sorted(codes):
+        yield f"| {code} | {', '.join(codes[code])} |\n"
+
+
+# ------------------------------------------------------------------------------------------------------------ all pages
+
+
+def pages() -> dict[str, str]:
+    """Name -> text of each page that is made from the code."""
+    made = {"events.md": "".join(events_page()), "errors.md": "".join(errors_page())}
+    if importlib.util.find_spec("ef.cli.reference"):
+        reference = importlib.import_module("ef.cli.reference").reference()
+        made["cli.md"] = reference
+    return {name: text.rstrip("\n") + "\n" for name, text in made.items()}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with --check say which are out of step."""
+    stale = [
+        name
+        for name, text in pages().items()
+        if not (DOCS / name).is_file() or (DOCS / name).read_text(encoding="utf-8") != text
+    ]
+    if arguments == ["--check"]:
+        for name in stale:
+            print(f"docs/{name} is out of step: run python docs/generate.py", file=sys.stderr)
+        return 1 if stale else 0
+    for name in stale:
+        (DOCS / name).write_text(pages()[name], encoding="utf-8")
+        print(f"docs/{name} written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

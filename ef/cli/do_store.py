@@ -1,0 +1,76 @@
+"""Commands on the whole store: sources, export, sessions, verify."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import session as floor6
+from ..errors import UsageError
+from ..session.verify import VERDICT_EXIT
+from . import show_lists
+from .layout import Look
+from .output import Answer
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from .app import Request
+
+
+def look_of(request: Request) -> Look:
+    """How this command's text may look."""
+    return Look(request.settings.width, request.settings.color)
+
+
+def sources(request: Request) -> Answer:
+    """`ef sources`."""
+    with floor6.open_store(request.settings.store, create=False) as store:
+        found = [
+            {
+                "source": s.id,
+                "path": s.path,
+                "format": s.format,
+                "sessions": list(s.sessions),
+                "lines": s.lines,
+                "bytes": s.length,
+                "digest": s.digest.hex(),
+                "notes": store.notes(s.id),
+            }
+            for s in store.sources()
+        ]
+    return Answer({"sources": found}, lambda: show_lists.sources(look_of(request), found))
+
+
+def export(request: Request) -> Answer:
+    """`ef export SOURCE --original`: all bytes are read and verified before the first is written."""
+    args = request.args
+    if not args.original:
+        raise UsageError(
+            detail="export: say --original; a session in a provider's format is not in this version"
+        )
+    with floor6.open_store(request.settings.store, create=False) as store:
+        data = store.export_original(args.SOURCE, length=args.length)
+    return Answer({}, str, raw=data)
+
+
+def sessions(request: Request) -> Answer:
+    """`ef sessions`."""
+    with floor6.open_store(request.settings.store, create=False) as store:
+        found = store.sessions()
+    return Answer(
+        {"sessions": [s.to_json() for s in found]},
+        lambda: show_lists.sessions(look_of(request), found, everything=request.args.all),
+    )
+
+
+def verify(request: Request) -> Answer:
+    """`ef verify [SESSION] [--quick]`: the verdict is the answer, also a bad one."""
+    args = request.args
+    with Progress("verify", unit="records") as progress:
+        found = floor6.verify_path(
+            request.settings.store, quick=args.quick, session=args.SESSION, progress=progress.at
+        )
+    return Answer(
+        found.to_json(),
+        lambda: show_lists.verdict(look_of(request), found, quick=args.quick),
+        exit=VERDICT_EXIT[found.verdict],
+    )

@@ -1,0 +1,146 @@
+"""The rows of the four databases, and what one transaction knows of the store.
+
+`log` position -> frame; `seq` stream hash + seq -> position; `key` event uuid -> position; `stream` stream hash ->
+[name, seq, digest]. Invariant: a record that is reached through an index is the one that the index names, else Damaged.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from blake3 import blake3
+
+from ..codec import cbor
+from ..codec.digests import DIGEST_BYTES, event_uuid
+from ..codec.record import decode_frame
+from ..errors import Damaged
+from .base import EMPTY, Prepared, Record, Tip
+from .transactions import DATABASES, Txn
+
+LOG, SEQ, KEY, STREAM = DATABASES
+U64 = struct.Struct(">Q")
+SEQS = 2**64
+"""Seqs and positions are below this."""
+
+
+def stream_hash(name: str) -> bytes:
+    """16 bytes that stand for a stream's name in keys (names may be longer than LMDB's keys)."""
+    return blake3(name.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def position_of(at: bytes) -> int:
+    """The position that a key of `log`, or a value of an index, spells; Damaged when it spells none."""
+    if len(at) != U64.size:
+        raise Damaged(where="the data file", what=f"{at.hex() or 'nothing'} stands for a position")
+    position: int = U64.unpack(at)[0]
+    return position
+
+
+def record_in(key: bytes, frame: bytes) -> Record:
+    """The record in a row of `log`."""
+    position = position_of(key)
+    return Record(position, decode_frame(frame, where=f"position {position}"))
+
+
+def record_at(txn: Txn, at: bytes) -> Record:
+    """The record at a position, given as it stands in an index."""
+    position = position_of(at)
+    frame = txn.get(LOG, at)
+    if frame is None:
+        raise Damaged(where=f"position {position}", what="the record is not there")
+    return record_in(at, frame)
+
+
+def record_of_seq(txn: Txn, stream: str, seq: int, at: bytes) -> Record:
+    """The record that the index `seq` names for a stream and seq."""
+    record = record_at(txn, at)
+    if (record.header.stream, record.header.seq) != (stream, seq):
+        raise Damaged(where=f"stream {stream}, seq {seq}", what="its index row leads elsewhere")
+    return record
+
+
+def record_of_key(txn: Txn, stream: str, key: str) -> Record | None:
+    """The record that an idempotency key names; None when it names none."""
+    at = txn.get(KEY, event_uuid(stream, key))
+    if at is None:
+        return None
+    record = record_at(txn, at)
+    if (record.header.stream, record.header.key) != (stream, key):
+        raise Damaged(where=f"stream {stream}, key {key}", what="its index row leads elsewhere")
+    return record
+
+
+def stream_row(row: bytes, stream: str) -> tuple[str, Tip]:
+    """Name and tip out of a row of the database `stream`; Damaged when it cannot be read."""
+    try:
+        value: Any = cbor.decode(row)
+    except cbor.Malformed:
+        value = None
+    if isinstance(value, list) and list(map(type, value)) == [str, int, bytes]:
+        name, seq, digest = value
+        if seq >= 0 and len(digest) == DIGEST_BYTES:
+            return name, Tip(seq, digest)
+    raise Damaged(where=f"stream {stream}", what="its tip row cannot be read")
+
+
+def tip_row(txn: Txn, stream: str) -> Tip:
+    """The tip that the database `stream` holds for a stream; EMPTY for a stream that does not exist."""
+    row = txn.get(STREAM, stream_hash(stream))
+    if row is None:
+        return EMPTY
+    name, tip = stream_row(row, stream)
+    if name != stream:
+        raise Damaged(where=f"stream {stream}", what="its tip row is that of another stream")
+    return tip
+
+
+def put_records(txn: Txn, new: Sequence[Prepared], position: int) -> None:
+    """Put records and their index rows, the first one at `position`."""
+    tips: dict[str, Tip] = {}
+    for made in new:
+        at = U64.pack(position)
+        h = made.header
+        txn.put(LOG, at, made.frame, fresh=True)
+        txn.put(SEQ, stream_hash(h.stream) + U64.pack(h.seq), at, fresh=True)
+        txn.put(KEY, h.uuid, at, fresh=True)
+        tips[h.stream] = Tip(h.seq, made.digest)
+        position += 1
+    for stream, tip in tips.items():
+        txn.put(
+            STREAM, stream_hash(stream), cbor.encode([stream, tip.seq, tip.digest]), fresh=False
+        )
+
+
+class View:
+    """What one transaction knows of the store. Satisfies base.Known."""
+
+    def __init__(self, txn: Txn, body: Callable[[Record], bytes]) -> None:
+        self._txn, self._body = txn, body
+
+    def tip(self, stream: str) -> Tip:
+        """The tip of a stream; Damaged when its last record is not the one that its tip row names."""
+        tip = tip_row(self._txn, stream)
+        if tip is not EMPTY:
+            at = self._txn.get(SEQ, stream_hash(stream) + U64.pack(tip.seq))
+            if at is None or record_of_seq(self._txn, stream, tip.seq, at).digest != tip.digest:
+                raise Damaged(where=f"stream {stream}", what="its tip row names no record of it")
+        return tip
+
+    def record_of(self, stream: str, key: str) -> tuple[Record, bytes] | None:
+        """The record that a key names, with its plain body."""
+        record = record_of_key(self._txn, stream, key)
+        return None if record is None else (record, self._body(record))
+
+    def has(self, stream: str, seq: int) -> bool:
+        """Whether a stream has a record of this seq."""
+        return self._txn.get(SEQ, stream_hash(stream) + U64.pack(seq)) is not None
+
+    def store_tip(self) -> tuple[int, bytes]:
+        """(position, digest) of the newest record."""
+        last = self._txn.last(LOG)
+        if last is None:
+            raise Damaged(where="position 0", what="the genesis record is not there")
+        record = record_in(*last)
+        return record.position, record.digest

@@ -1,0 +1,113 @@
+"""What a store says of an import, counted from its records: header facts, parts, the surface's pairing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ..events import (
+    Channel,
+    ForeignCompaction,
+    Header,
+    ItemAppended,
+    ItemReplaced,
+    Part,
+    PartKind,
+)
+from ..importers.names import session_stream
+from ..log import Record
+from ..log.items import event_of
+from ..session.parts import reading_of
+from ..session.store import Store
+
+_ITEMS = (ItemAppended.__name__, ItemReplaced.__name__)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one or more sessions. `typed` are the user's words in order; `open` calls that never got a result."""
+
+    typed: list[str] = field(default_factory=list)
+    messages: set[str] = field(default_factory=set)
+    synthetic: set[str] = field(default_factory=set)
+    items: int = 0
+    calls: int = 0
+    results: int = 0
+    errors: int = 0
+    images: int = 0
+    compactions: int = 0
+    open: list[str] = field(default_factory=list)
+    orphans: list[str] = field(default_factory=list)
+
+
+def sessions_of(store: Store, names: Iterable[str], *, side: bool) -> list[str]:
+    """Those of the sessions that are sub-agents (`side`), or those that are none."""
+    found = []
+    for name in names:
+        relation = store.session(name).working().described.relation
+        if (relation == "subagent") is side:
+            found.append(name)
+    return found
+
+
+def tally(store: Store, names: Iterable[str]) -> Tally:
+    """Count what the sessions hold."""
+    out = Tally()
+    for name in names:
+        for record in store.log.read(session_stream(name)):
+            _count(store, record, out)
+        _pairing(store, name, out)
+    return out
+
+
+def items(store: Store, name: str) -> Iterator[Record]:
+    """The records of a session's items, replacements too."""
+    for record in store.log.read(session_stream(name)):
+        if record.header.kind in _ITEMS:
+            yield record
+
+
+def _count(store: Store, record: Record, out: Tally) -> None:
+    header = record.header
+    if header.kind == ForeignCompaction.__name__:
+        event = event_of(store.log, record)
+        out.compactions += isinstance(event, ForeignCompaction) and event.form == "compact"
+    if header.kind in _ITEMS:
+        out.items += 1
+    if header.kind != ItemAppended.__name__ or header.item is None:
+        return
+    _group(header, out)
+    for part in reading_of(store.log, record).parts:
+        if part.kind is PartKind.TEXT and part.channel is Channel.USER_TYPED:
+            out.typed.append(part.text)
+        out.calls += part.kind is PartKind.TOOL_CALL
+        out.results += part.kind is PartKind.TOOL_RESULT
+        out.errors += part.result is not None and part.result.is_error
+        out.images += _images(part)
+
+
+def _group(header: Header, out: Tally) -> None:
+    assert header.item is not None
+    if header.item.role == "assistant" and header.group is not None:
+        made_up = all(part.channel is Channel.SYSTEM for part in header.item.parts)
+        (out.synthetic if made_up else out.messages).add(header.group.id)
+
+
+def _images(part: Part) -> int:
+    if part.kind is PartKind.TOOL_RESULT:
+        content = part.block.get("content")
+        blocks = content if isinstance(content, list) else []
+        return sum(isinstance(b, dict) and b.get("type") == "image" for b in blocks)
+    return int(part.kind is PartKind.IMAGE)
+
+
+def _pairing(store: Store, name: str, out: Tally) -> None:
+    surface = store.session(name).working().surface
+
+    def call_id(place: tuple[int, int]) -> str:
+        return str(surface.nodes[place[0]].facts.parts[place[1]].call_id)
+
+    answered_late = set(surface.late.values())
+    out.open += [call for call, places in surface.open.items() for _ in places]
+    out.open += [call_id(place) for place in surface.closed if place not in answered_late]
+    out.orphans += [call_id(place) for place in sorted(surface.orphans)]

@@ -1,0 +1,102 @@
+"""SIGKILL at random moments: nothing acknowledged is lost, an import is whole or absent, a retry adds what was missing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ef
+from ef.testing.killing import Append, Import, Outcome, Plan, judge, kill_one
+
+SECONDS_MOST = 0.15
+APPEND_STORES, APPEND_KILLS = 6, 10
+IMPORT_STORES, IMPORT_KILLS = 8, 5
+STEPS_APPENDED, STEPS_IMPORTED = 400, 4
+
+
+def campaign(
+    home: Path, seed: str, kills: int, plan_of: Callable[[int], Plan]
+) -> tuple[Outcome, int]:
+    """Kill after kill on one store, each with the next part of the plan; the sum, and how many parts came to their end."""
+    chosen = random.Random(seed)
+    total, finished = Outcome(), 0
+    for n in range(kills):
+        one = kill_one(
+            home, plan_of(n), chosen.uniform(0, SECONDS_MOST), from_start=chosen.random() < 0.2
+        )
+        total.add(one)
+        finished += one.done
+    return total, finished
+
+
+def table(what: str, kills: int, total: Outcome, finished: int) -> None:
+    print(
+        f"{what}: {kills} kills ({finished} after the last step), {total.acked} acknowledged,"
+        f" {len(total.lost)} lost, {total.kept_unacked} kept and not acknowledged,"
+        f" {total.duplicates} duplicates, {len(total.faults)} faults"
+    )
+
+
+@pytest.mark.parametrize("store", range(APPEND_STORES))
+def test_of_bursts_of_appends_nothing_acknowledged_is_lost(store: int, tmp_path: Path) -> None:
+    total, finished = campaign(
+        tmp_path / "s.ef",
+        f"append {store}",
+        APPEND_KILLS,
+        lambda n: Append("burst", n * STEPS_APPENDED, STEPS_APPENDED),
+    )
+    table(f"appends, store {store}", APPEND_KILLS, total, finished)
+    assert (total.lost, total.duplicates, total.faults) == ([], 0, [])
+    assert total.kept_unacked <= APPEND_KILLS, "more than the step under way was kept"
+    assert total.acked > 0
+    assert finished < APPEND_KILLS
+
+
+@pytest.mark.parametrize("store", range(IMPORT_STORES))
+def test_of_imports_each_is_there_whole_or_not_at_all(store: int, tmp_path: Path) -> None:
+    total, finished = campaign(
+        tmp_path / "s.ef",
+        f"import {store}",
+        IMPORT_KILLS,
+        lambda n: Import("growing", n * STEPS_IMPORTED, STEPS_IMPORTED),
+    )
+    table(f"imports, store {store}", IMPORT_KILLS, total, finished)
+    assert (total.lost, total.duplicates, total.faults) == ([], 0, [])
+    assert total.kept_unacked <= IMPORT_KILLS
+
+
+def test_a_writer_that_acknowledges_before_it_commits_is_caught(tmp_path: Path) -> None:
+    chosen = random.Random("early")
+    caught = 0
+    for n in range(6):
+        plan = Append("early", n * STEPS_APPENDED, STEPS_APPENDED, early=True)
+        out = kill_one(tmp_path / "s.ef", plan, chosen.uniform(0.02, SECONDS_MOST))
+        caught += bool(out.lost)
+    print(f"control: {caught} of 6 kills of a writer that acknowledges too early were noticed")
+    assert caught >= 1
+
+
+def test_the_oracle_names_what_is_lost_moved_doubled_or_halved(tmp_path: Path) -> None:
+    plan = Append("judged", 0, 3)
+    with ef.open(tmp_path / "s.ef") as store:
+        ledger = dict(enumerate(plan.run(store)))
+    assert judge(tmp_path / "s.ef", plan, ledger) == Outcome(acked=3)
+    assert len(judge(tmp_path / "s.ef", plan, {**ledger, 2: "9"}).lost) == 1
+    with ef.open(tmp_path / "s.ef") as store:
+        store.session("judged").append({"role": "user", "content": "no step"}, key="other")
+    assert judge(tmp_path / "s.ef", plan, ledger).duplicates == 2  # seen before and after the retry
+    with ef.open(tmp_path / "t.ef") as store:
+        store.session("judged").append({"role": "user", "content": "last first"}, key="k2")
+    with pytest.raises(ef.EfError, match="other content"):
+        judge(tmp_path / "t.ef", plan, {})
+    with ef.open(tmp_path / "u.ef") as store:
+        assert len(list(Append("judged", 2, 1).run(store))) == 1
+    assert any("no beginning" in what for what in judge(tmp_path / "u.ef", plan, {}).faults)
+    grown = Import("judged", 0, 2, turns=3)
+    with ef.open(tmp_path / "v.ef") as store:
+        imported = dict(enumerate(grown.run(store)))
+    assert judge(tmp_path / "v.ef", grown, imported) == Outcome(acked=2)
+    assert len(judge(tmp_path / "w.ef", grown, imported).lost) == 2
