@@ -16,11 +16,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import demo_crash
 from demo_evidence import Transcript, choose, compactions, elsewhere, texts, users_rule
-from demo_screen import Screen, cut, cut_middle
+from demo_screen import Screen, cut_middle
+from demo_words import brief, cited_stream, evidence, last_line, plural, quoted
 
 import ef
 from ef import Store
@@ -202,7 +203,7 @@ class Demo:
             seq, quote = evidence(head)
             text = f"{brief(head.value)} {quoted(quote, 40)}"
             s.rows([("state", text, f"item {seq}")], (10, 52, 12), ("dim", "value"))
-            if event.claim and head.value == "failed":
+            if event.says_green and head.value == "failed":
                 s.say("The summary was wrong. Its channel is importer, which grounds nothing.")
         s.say(f"State digest before {before.digest[:12]}, after {after.digest[:12]}.")
         value = brief(head.value) if head is not None else "as it was"
@@ -358,49 +359,6 @@ class Demo:
         if quote is None or origin is None:
             return False
         return self.file.holds(origin.start, origin.end, quote)
-
-
-# ------------------------------------------------------------------------------------------------------- small words
-
-
-def plural(n: int, noun: str) -> str:
-    """3 sessions, 1 session."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def brief(value: Any) -> str:
-    """A value in a few characters."""
-    if isinstance(value, dict):
-        known = [(k, v) for k, v in value.items() if v is not None and v != 0]
-        words = [f"{v} {k}" if type(v) is int else str(v) for k, v in known if k != "exit"]
-        words += [f"exit {v}" for k, v in known if k == "exit"]
-        return ", ".join(words) or "unknown"
-    if isinstance(value, list):
-        return f"{len(value)}: {str(value[0]).rpartition('::')[2]} …" if value else "none"
-    return "unknown" if value is None else str(value)
-
-
-def cited_stream(head: Holds) -> str:
-    """The stream of the first source."""
-    return head.sources[0].ref.stream
-
-
-def last_line(head: Holds) -> str:
-    """The last line of the first quote: a runner's own summary stands there."""
-    return evidence(head)[1].strip().rpartition("\n")[2]
-
-
-def evidence(head: Holds) -> tuple[int, str]:
-    """(seq of the cited item, last line of the quote) of a head's first source."""
-    if not head.sources or head.sources[0].quote is None:
-        return 0, ""
-    quote = head.sources[0].quote.decode("utf-8", "replace").strip()
-    return head.sources[0].ref.seq, quote.rpartition("\n")[2]
-
-
-def quoted(text: str, most: int) -> str:
-    """In quotation marks, cut."""
-    return f"“{cut(visible(text.strip()), most)}”"
 
 
 def farewell(screen: Screen, demo: Demo, kept: bool) -> None:

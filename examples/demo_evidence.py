@@ -20,6 +20,7 @@ from ef.importers.names import session_stream
 from ef.log.items import reading_of, recorded
 
 CLAIM = re.compile(r"[^\n.]*\btests?\b[^\n.]*\bpass(?:es|ed|ing)?\b[^\n.]*\.?", re.IGNORECASE)
+DENIES = re.compile(r"\b(?:no|not|none|never|cannot|fail\w*|\w+n't)\b", re.IGNORECASE)
 FORBIDS = re.compile(
     r"[^\n.!?]*\b(?:do not|don't|never|must(?: not)?|no \w+ for)\b[^\n!?]*?(?:[.!?](?=\s|$)|$)",
     re.IGNORECASE | re.MULTILINE,
@@ -105,6 +106,11 @@ class Compaction:
     pre_tokens: int | None
     item: int | None
     claim: str | None
+
+    @property
+    def says_green(self) -> bool:
+        """Whether the claim is that tests pass; one with a denial in it is not read as that."""
+        return self.claim is not None and not DENIES.search(self.claim)
 
 
 def compactions(store: Store, session: Session) -> list[Compaction]:

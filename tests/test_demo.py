@@ -123,6 +123,7 @@ def test_the_summary_is_quoted_and_the_state_contradicts_it(shown: str) -> None:
     claim = re.search(r"summary +“(.+)”", section)
     assert claim and claim[1] in summary["message"]["content"] and "pass" in claim[1]
     assert re.search(r"state +failed “\d+ failed", section)
+    assert "The summary was wrong" in section
     before, after = re.findall(r"\b[0-9a-f]{12}\b", section)
     assert before == after
 
@@ -161,6 +162,7 @@ def test_another_summary_is_quoted_as_it_is(demo: ModuleType, tmp_path: Path) ->
     code, shown = play(demo, copy)
     assert code == 0, shown
     assert "“No test could pass.”" in shown and "All 31 tests pass" not in shown
+    assert "The summary was wrong" not in shown
 
 
 def test_other_words_of_the_user_make_another_rule(demo: ModuleType, tmp_path: Path) -> None:

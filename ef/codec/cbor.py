@@ -84,8 +84,6 @@ def decode_trusted(data: bytes) -> Any:
             tag_hook=_refuse,
             semantic_decoders=_NO_TAGS,
         )
-    except Malformed:
-        raise
     except Exception as fault:
         if isinstance(fault.__cause__, Malformed):
             raise fault.__cause__ from None

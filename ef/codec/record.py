@@ -117,33 +117,34 @@ def decode_header(data: bytes, *, strict: bool = False) -> Header:
             *v[1:10],
             Basis(v[10]),
             Channel(v[11]),
-            Origin(*v[12]) if v[12] is not None else None,
-            Cause(*v[13]) if v[13] is not None else None,
-            Group(*v[14]) if v[14] is not None else None,
-            _item_facts(v[15]) if v[15] is not None else None,
+            Origin(*_items(v[12], 4)) if v[12] is not None else None,
+            Cause(*_items(v[13], 2)) if v[13] is not None else None,
+            Group(*_items(v[14], 2)) if v[14] is not None else None,
+            _item_facts(*_items(v[15], 4)) if v[15] is not None else None,
             v[16],
             v[17],
             Place(v[18]),
-            _reader(*v[19]) if v[19] is not None else None,
+            tuple(_items(v[19], 2)) if v[19] is not None else None,
             *v[20:],
         ]
         header = Header(*fields)
-    except (TypeError, ValueError, IndexError, KeyError) as fault:
+    except (TypeError, ValueError) as fault:
         raise cbor.Malformed(f"a header field has a wrong form: {fault}") from None
     if not _well_typed(header):
         raise cbor.Malformed("a header field has a wrong type")
     return header
 
 
-def _reader(name: str, version: int) -> tuple[str, int]:
-    return name, version
+def _items(v: Any, count: int | None = None) -> list[Any]:
+    if not is_list(v) or count not in (None, len(v)):
+        raise TypeError(f"no list of {count or 'parts'}")
+    return v
 
 
-def _item_facts(v: Any) -> ItemFacts:
-    role, parts, tokens, meter = v
-    return ItemFacts(
-        role, tuple(PartFacts(PartKind(k), Channel(c), call) for k, c, call in parts), tokens, meter
-    )
+def _item_facts(role: Any, parts: Any, tokens: Any, meter: Any) -> ItemFacts:
+    triples = [_items(part, 3) for part in _items(parts)]
+    found = tuple(PartFacts(PartKind(k), Channel(c), call) for k, c, call in triples)
+    return ItemFacts(role, found, tokens, meter)
 
 
 def _well_typed(h: Header) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..audit import Audit, Holds, audit, hold
@@ -29,6 +29,7 @@ from ..events import (
     Kind,
     Part,
     Reading,
+    Recorded,
     Rule,
     SessionOpened,
     SourceRef,
@@ -278,6 +279,14 @@ class Session:
             raise NotFound(
                 what="session", name=self.id, where="the store", remedy="`ef sessions` lists them."
             )
+
+    def events(self, *, after: int = 0, at: At = None) -> Iterator[Recorded]:
+        """The session's events after seq `after` up to a moment, each with its header and digest.
+
+        Items come without their bytes, as reducers meet them; `ef.log.items.reading_of` reads those.
+        """
+        upto = resolve(self._log, self._stream, at)
+        yield from log_items.recorded(self._log, self._stream, after=after, upto=upto)
 
     def context(self, at: At = None, *, recorded: bool = False) -> Context:
         """What the model would see at a moment. Never writes."""

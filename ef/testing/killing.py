@@ -1,14 +1,15 @@
 """Writers that are killed, and the oracle that says what the store owes.
 
 A child process appends or imports by a plan and acknowledges each step on a pipe once the store has said that it is
-durable. The parent kills it with SIGKILL at a chosen moment, reads what was acknowledged, opens the store again and asks:
-is every acknowledged step there, as it was acknowledged; is each other step there whole or not at all; does doing all of
-it again add only what is missing. `Append(early=True)` is the positive control: it acknowledges before it appends.
+durable. The parent kills it with SIGKILL at a chosen moment, reads what was acknowledged, opens the store again and
+asks: is every acknowledged step there, as it was acknowledged; is each other step there whole or not at all; does doing
+all of it again add only what is missing. `Append(early=True)` is the positive control: it acknowledges, then appends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -25,8 +26,6 @@ from ..log import source_stream
 from ..session.sources import SourceCatalogue
 from ..session.store import Store, open_store
 from .transcripts import transcript
-
-READY = b"ready\n"
 
 
 class Plan(Protocol):
@@ -127,7 +126,7 @@ class Import:
             yield f"{done.source}"
 
     def kept(self, store: Store, step: int) -> str | None:
-        """See Plan.kept. Whole: the bytes can be exported and the session holds every line's item, or more of later steps."""
+        """See Plan.kept. Whole: the bytes can be exported, and the session holds an item for every line."""
         data = self.data(step)
         for source in store.sources():
             if len(data) in dict(SourceCatalogue(store.log).lengths(source.id)):
@@ -180,34 +179,69 @@ class Outcome:
         self.faults += other.faults
 
 
-def kill_one(store: Path, plan: Plan, after: float, *, from_start: bool = False) -> Outcome:
-    """Run the plan in a child, kill it `after` seconds after its start signal, and judge the store.
+class Writers:
+    """Makes the children: a process that has loaded all code, holds nothing open, and forks one for each plan."""
 
-    The signal comes before the child opens the store (`from_start`) or behind it.
-    """
-    words = [sys.executable, "-m", __name__, str(store), str(int(from_start)), *plan.words()]
-    child = subprocess.Popen(words, stdout=subprocess.PIPE, bufsize=0)
-    assert child.stdout is not None
-    with child.stdout as pipe:
-        said = pipe.read(len(READY))
-        assert said == READY, said
-        time.sleep(after)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child.pid, signal.SIGKILL)
-        ledger = _ledger(pipe.read())
-    status = child.wait()
-    out = judge(store, plan, ledger)
-    out.done = status == 0
-    return out
+    def __init__(self) -> None:
+        words = [sys.executable, "-m", __name__]
+        self._maker = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
 
+    def __enter__(self) -> Writers:
+        return self
 
-def _ledger(said: bytes) -> dict[int, str]:
-    """Step -> acknowledgement, of whole lines only: what was not written whole was not acknowledged."""
-    found: dict[int, str] = {}
-    for line in said.decode().split("\n")[:-1]:
-        step, _, what = line.partition(" ")
-        found[int(step)] = what
-    return found
+    def __exit__(self, *_: object) -> None:
+        assert self._maker.stdin is not None
+        assert self._maker.stdout is not None
+        self._maker.stdin.close()
+        self._maker.wait()
+        self._maker.stdout.close()
+
+    def kill_one(
+        self, store: Path, plan: Plan, after: float, *, from_start: bool = False
+    ) -> Outcome:
+        """Run the plan in a child, kill it `after` seconds after its start signal, and judge the store.
+
+        The signal comes before the child opens the store (`from_start`) or behind it.
+        """
+        ledger, done = self._run(store, plan, after, from_start)
+        out = judge(store, plan, ledger)
+        out.done = done
+        return out
+
+    def _run(
+        self, store: Path, plan: Plan, after: float, from_start: bool
+    ) -> tuple[dict[int, str], bool]:
+        """The ledger (step -> acknowledgement) of a child that was killed, and whether it had come to its end."""
+        assert self._maker.stdin is not None
+        words = [str(store), str(int(from_start)), *plan.words()]
+        self._maker.stdin.write(json.dumps(words).encode() + b"\n")
+        pid = 0
+        ledger: dict[int, str] = {}
+        ready = False
+        while True:
+            word, _, what = self._line().partition(" ")
+            if word == "end":
+                return ledger, what == "0"
+            if word == "pid":
+                pid = int(what)
+            elif word == "ready":
+                ready = True
+            else:
+                ledger[int(word)] = what
+            if pid and ready:
+                time.sleep(after)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                ready = False
+
+    def _line(self) -> str:
+        assert self._maker.stdout is not None
+        line = self._maker.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise ChildProcessError(f"the maker of writers ended: {line!r}")
+        return line[:-1].decode()
 
 
 def judge(store_path: Path, plan: Plan, ledger: dict[int, str]) -> Outcome:
@@ -253,13 +287,28 @@ def _child(words: list[str]) -> None:
         plan = Import(session, int(first), int(steps), int(last))
         plan.data(0)
     if int(from_start):
-        os.write(1, READY)
+        os.write(1, b"ready\n")
     with open_store(path) as store:
         if not int(from_start):
-            os.write(1, READY)
+            os.write(1, b"ready\n")
         for step, what in enumerate(plan.run(store)):
             os.write(1, f"{step} {what}\n".encode())
 
 
+def _make_children() -> None:
+    while line := sys.stdin.buffer.readline():
+        pid = os.fork()
+        if not pid:
+            status = 1
+            try:
+                _child(json.loads(line))
+                status = 0
+            finally:
+                os._exit(status)
+        os.write(1, f"pid {pid}\n".encode())
+        _, ended = os.waitpid(pid, 0)
+        os.write(1, f"end {ended}\n".encode())
+
+
 if __name__ == "__main__":
-    _child(sys.argv[1:])
+    _make_children()

@@ -60,6 +60,7 @@ def _after_heredoc(text: str, i: int, mark: str) -> int:
 
 
 def tokens_of(text: str) -> Tokens:
+    """The tokens of a command line; a here-document's text is none of them. Raises Refused."""
     out: Tokens = []
     parts: list[str] = []
     marks: list[str] = []

@@ -134,8 +134,8 @@ def _shown_later(whole: Sequence[Step], run: Started) -> Started:
     if not shown:
         return run
     step, command = shown[0]
-    filters = (command, *step.filters) if len(shown) == 1 else (Command(("sort",)),)
-    return replace(run, step=replace(run.step, out=None, filters=filters, zero=False, last=False))
+    behind = (command, *step.filters) if len(shown) == 1 else (Command(("sort",)),)
+    return replace(run, step=replace(run.step, out=None, filters=behind, zero=False, last=False))
 
 
 def _prints(step: Step, kept: set[str]) -> bool:

@@ -1,30 +1,36 @@
-"""SIGKILL at random moments: nothing acknowledged is lost, an import is whole or absent, a retry adds what was missing."""
+"""SIGKILL at random moments: nothing acknowledged is lost, an import is whole or absent, a retry adds what lacks."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import ef
-from ef.testing.killing import Append, Import, Outcome, Plan, judge, kill_one
+from ef.testing.killing import Append, Import, Outcome, Plan, Writers, judge
 
 SECONDS_MOST = 0.15
 APPEND_STORES, APPEND_KILLS = 6, 10
 IMPORT_STORES, IMPORT_KILLS = 8, 5
-STEPS_APPENDED, STEPS_IMPORTED = 400, 4
+STEPS_APPENDED, STEPS_IMPORTED = 60, 4
+
+
+@pytest.fixture(scope="module")
+def writers() -> Iterator[Writers]:
+    with Writers() as made:
+        yield made
 
 
 def campaign(
-    home: Path, seed: str, kills: int, plan_of: Callable[[int], Plan]
+    writers: Writers, home: Path, seed: str, kills: int, plan_of: Callable[[int], Plan]
 ) -> tuple[Outcome, int]:
-    """Kill after kill on one store, each with the next part of the plan; the sum, and how many parts came to their end."""
+    """Kill after kill on one store, each with the next part of the plan; the sum, and how many came to their end."""
     chosen = random.Random(seed)
     total, finished = Outcome(), 0
     for n in range(kills):
-        one = kill_one(
+        one = writers.kill_one(
             home, plan_of(n), chosen.uniform(0, SECONDS_MOST), from_start=chosen.random() < 0.2
         )
         total.add(one)
@@ -41,8 +47,11 @@ def table(what: str, kills: int, total: Outcome, finished: int) -> None:
 
 
 @pytest.mark.parametrize("store", range(APPEND_STORES))
-def test_of_bursts_of_appends_nothing_acknowledged_is_lost(store: int, tmp_path: Path) -> None:
+def test_of_bursts_of_appends_nothing_acknowledged_is_lost(
+    store: int, writers: Writers, tmp_path: Path
+) -> None:
     total, finished = campaign(
+        writers,
         tmp_path / "s.ef",
         f"append {store}",
         APPEND_KILLS,
@@ -56,26 +65,34 @@ def test_of_bursts_of_appends_nothing_acknowledged_is_lost(store: int, tmp_path:
 
 
 @pytest.mark.parametrize("store", range(IMPORT_STORES))
-def test_of_imports_each_is_there_whole_or_not_at_all(store: int, tmp_path: Path) -> None:
+def test_of_imports_each_is_there_whole_or_not_at_all(
+    store: int, writers: Writers, tmp_path: Path
+) -> None:
     total, finished = campaign(
+        writers,
         tmp_path / "s.ef",
         f"import {store}",
         IMPORT_KILLS,
-        lambda n: Import("growing", n * STEPS_IMPORTED, STEPS_IMPORTED),
+        lambda n: Import("growing", n * STEPS_IMPORTED, STEPS_IMPORTED, turns=6),
     )
     table(f"imports, store {store}", IMPORT_KILLS, total, finished)
     assert (total.lost, total.duplicates, total.faults) == ([], 0, [])
     assert total.kept_unacked <= IMPORT_KILLS
 
 
-def test_a_writer_that_acknowledges_before_it_commits_is_caught(tmp_path: Path) -> None:
+def test_a_writer_that_acknowledges_before_it_commits_is_caught(
+    writers: Writers, tmp_path: Path
+) -> None:
     chosen = random.Random("early")
-    caught = 0
-    for n in range(6):
-        plan = Append("early", n * STEPS_APPENDED, STEPS_APPENDED, early=True)
-        out = kill_one(tmp_path / "s.ef", plan, chosen.uniform(0.02, SECONDS_MOST))
+    caught = kills = 0
+    while caught < 3 and kills < 20:
+        plan = Append("early", kills * STEPS_APPENDED, STEPS_APPENDED, early=True)
+        out = writers.kill_one(tmp_path / "s.ef", plan, chosen.uniform(0.02, SECONDS_MOST))
+        kills += 1
         caught += bool(out.lost)
-    print(f"control: {caught} of 6 kills of a writer that acknowledges too early were noticed")
+    print(
+        f"control: {caught} of {kills} kills of a writer that acknowledges too early were noticed"
+    )
     assert caught >= 1
 
 

@@ -1,0 +1,188 @@
+"""The watched worker: deaths, signals, pipes. The signals and the broken pages are real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT, SESSION, Ran, Run, environment, python, staged
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+
+WAITING = """
+import os, signal, sys, time
+def state(request):
+    print("working", os.getpid(), file=sys.stderr, flush=True)
+    time.sleep(50)
+"""
+# It cuts the file short under an open store, as another program or a failing disk could.
+CUT_SHORT = """
+import os
+import ef
+def state(request):
+    with ef.open(request.settings.store) as store:
+        os.truncate(request.settings.store + "/data.mdb", 8192)
+        store.sessions()
+"""
+
+
+def damaged(done: Ran, signal_name: str) -> None:
+    assert done.code == 1
+    assert done.err.startswith("ef: damaged: store ")
+    assert f"ended the worker process by {signal_name}. Run `ef verify`.\n" in done.err
+    assert done.json["error"]["kind"] == "Damaged"
+    assert done.json["exit"] == 1
+
+
+@pytest.mark.parametrize("name", ["SIGBUS", "SIGSEGV", "SIGABRT"])
+def test_a_death_of_the_engine_becomes_damaged_and_one_json_object(
+    name: str, scripted: Run
+) -> None:
+    script = (
+        "import os, signal\n"
+        "def state(request):\n"
+        "    print('half an answer', end='')\n"
+        f"    os.kill(os.getpid(), signal.{name})"
+    )
+    damaged(scripted(script, "state", "x", "--json"), name)
+    assert "Run `ef verify`" in scripted(script, "state", "x").err
+
+
+def test_a_store_cut_short_under_the_worker_is_damage_and_no_silence(
+    scripted: Run, copied: Path
+) -> None:
+    done = scripted(CUT_SHORT, "--store", str(copied), "state", "x", "--json")
+    assert done.code == 1
+    assert done.json["error"]["kind"] == "Damaged"
+    assert "Run `ef verify`" in done.err
+
+
+def test_a_worker_that_lives_answers(scripted: Run) -> None:
+    script = (
+        "from ef.cli.output import Answer\n"
+        "def state(request): return Answer({'at': 1}, lambda: 'an answer\\n', exit=0)"
+    )
+    assert scripted(script, "state", "x", "--json").json == {"at": 1}
+    assert scripted(script, "state", "x").text == "an answer\n"
+
+
+def test_a_worker_that_was_killed_is_not_called_damage(scripted: Run) -> None:
+    script = "import os, signal\ndef state(r): os.kill(os.getpid(), signal.SIGKILL)"
+    done = scripted(script, "state", "x", "--json")
+    assert done.code == 70
+    assert "SIGKILL" in done.json["error"]["message"]
+
+
+def test_supervise_tells_an_exit_code_from_a_signal() -> None:
+    script = (
+        "import os, signal\nfrom ef.cli.worker import supervise\n"
+        "print(tuple(supervise(lambda: 3)))\n"
+        "print(tuple(supervise(lambda: os.kill(os.getpid(), signal.SIGBUS))))\n"
+        "def interrupted(): raise KeyboardInterrupt\n"
+        "print(tuple(supervise(interrupted)))\n"
+        "def leaves(): raise SystemExit(5)\n"
+        "print(tuple(supervise(leaves)))\n"
+    )
+    lines = python(["-c", script]).text.splitlines()
+    bus = 128 + signal.SIGBUS
+    assert lines == ["(3, None)", f"({bus}, 'SIGBUS')", "(130, None)", "(70, None)"]
+
+
+class Running:
+    """An `ef` whose worker waits, in a process group of its own."""
+
+    def __init__(self, script: str = WAITING) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", staged(script), "state", "x", "--json"],
+            cwd=ROOT,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self.process.stderr is not None
+        word, pid = self.process.stderr.readline().split()
+        assert word == b"working"
+        self.worker = int(pid)
+
+    def ended(self) -> tuple[int, bytes, bytes]:
+        out, err = self.process.communicate(timeout=20)
+        with pytest.raises(ProcessLookupError):
+            os.kill(self.worker, 0)
+        return self.process.returncode, out, err
+
+
+def test_ctrl_c_ends_quietly_with_130() -> None:
+    running = Running()
+    assert running.worker != running.process.pid
+    os.killpg(running.process.pid, signal.SIGINT)  # a terminal sends it to both
+    assert running.ended() == (130, b"", b"")
+
+
+def test_an_interrupt_of_the_parent_alone_reaches_the_worker() -> None:
+    running = Running()
+    running.process.send_signal(signal.SIGINT)
+    assert running.ended() == (130, b"", b"")
+
+
+def test_a_second_ctrl_c_ends_a_worker_that_does_not_listen() -> None:
+    deaf = WAITING.replace(
+        "    print", "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n    print"
+    )
+    running = Running(deaf)
+    running.process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.process.wait(timeout=0.5)
+    running.process.send_signal(signal.SIGINT)
+    assert running.ended() == (130, b"", b"")
+
+
+def test_a_request_to_end_reaches_the_worker() -> None:
+    running = Running()
+    running.process.send_signal(signal.SIGTERM)
+    assert running.ended() == (128 + signal.SIGTERM, b"", b"")
+
+
+def test_a_reader_that_leaves_early_is_no_error(imported: Path) -> None:
+    command = [sys.executable, "-m", "ef", "--store", str(imported), "context", SESSION]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(20), said) == (128 + signal.SIGPIPE, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this platform has no /dev/full")
+@pytest.mark.parametrize("words", [["state", SESSION], ["state", SESSION, "--json"], ["--help"]])
+def test_a_full_disk_behind_stdout_ends_with_73(words: list[str], ef: Run) -> None:
+    with open("/dev/full", "wb") as full:
+        done = ef(*words, stdout=full)
+    assert done.code == 73
+    assert "cannot write to stdout: No space left on device" in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+def test_a_closed_descriptor_never_becomes_the_stores_file(
+    closed: tuple[int, ...], copied: Path
+) -> None:
+    """A file that is opened takes the lowest free number: text for stdout would have gone into the store."""
+    redirect = "".join(f" {fd}>&-" for fd in closed)
+    command = f'"$0" -m ef --store "$1" declare {SESSION} value a/b/c 1{redirect}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable, str(copied)],
+        cwd=ROOT, env=environment(), capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == (73 if 1 in closed else 0)
+    verdict = python(["-m", "ef", "--store", str(copied), "verify", "--json"])
+    assert verdict.json["verdict"] == "sound"
+    assert verdict.json["events"] == 363
