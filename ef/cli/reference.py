@@ -99,7 +99,8 @@ def _spelled(argument: Argument, flag: str) -> str:
     named = argument.options.get("metavar")
     if not flag.startswith("-") or named is None:
         return flag
-    return f"{flag} {' '.join(named) if isinstance(named, tuple) else named}"
+    names: tuple[str, ...] = (named,) if isinstance(named, str) else named
+    return " ".join((flag, *names))
 
 
 def _cell(text: str) -> str:

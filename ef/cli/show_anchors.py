@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ..audit import Audit, Holds, Quoted
 from ..events import Kind
+from ..events.shapes import is_map
 from ..render.visible import visible
 from ..session.views import Difference, State
 from .layout import DIM, GREEN, RED, YELLOW, Look, cells, fit, one_line, sides, squeeze
@@ -98,17 +99,29 @@ def change_lines(look: Look, diff: Difference) -> list[str]:
         if before == after:
             again.append(_change(look, ("=", DIM), key, f": {after} (seen again)", where))
         else:
+            before, after = _differing(look, old, new)
             lines.append(_change(look, ("~", YELLOW), key, f": {before} -> {after}", where))
     for key, h in diff.gone.items():
         lines.append(_change(look, ("-", RED), key, f" was {value_of(h)}", f"seq {h.seq}"))
     return lines + again
 
 
+def _differing(look: Look, old: Holds, new: Holds) -> tuple[str, str]:
+    """Both values in words: of two maps what differs only; an old one that is long leaves room for the new one."""
+    before, after = old.value, new.value
+    if is_map(before) and is_map(after):
+        keys = [k for k in {**before, **after} if before.get(k, before) != after.get(k, after)]
+        before = {k: before[k] for k in keys if k in before}
+        after = {k: after[k] for k in keys if k in after}
+    said, now = value(before, old.anchor.unit), value(after, new.anchor.unit)
+    return (fit(said, look.width // 5) if cells(said + now) > look.width // 2 else said), now
+
+
 def _change(look: Look, sign: tuple[str, str], key: str, what: str, where: str) -> str:
     """On one line: a long key loses its middle before the value loses its end."""
     room = look.width - 4
     left = room - cells(where) - 2
-    text = squeeze(one_line(key), max(left // 2, left - cells(what))) + what
+    text = squeeze(one_line(key), max(left * 2 // 5, left - cells(what))) + what
     return f"  {look.paint(*sign)} " + sides(look._replace(width=room), text, where)
 
 

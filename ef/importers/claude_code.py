@@ -56,7 +56,7 @@ def recognises(head: bytes) -> bool:
         found = read_line(row)
         for each in found.values:
             record = each.value
-            if is_map(record) and record.get("type") in _KNOWN and _MARKS & record.keys():
+            if is_map(record) and _kind(record) in _KNOWN and _MARKS & record.keys():
                 return True
         if n == len(rows) - 1 and found.rest is not None and not found.values:
             return row.lstrip().startswith(b"{") and b'"type"' in row
@@ -162,7 +162,7 @@ class _Translator:
             return
         chain = self._chain(record)
         self._parent(record, uuid, line, at)
-        if record.get("type") not in _KNOWN:
+        if _kind(record) not in _KNOWN:
             self._remark(
                 "unknown-type",
                 line,
@@ -297,8 +297,8 @@ class _Translator:
     def _meanings(
         self, record: dict[str, Any], data: bytes, spot: _Spot, chain: Chain | None
     ) -> list[Meaning]:
-        kind = record.get("type")
-        if kind == "summary" and self._main is not None and record.get("leafUuid") in self._uuids:
+        kind, leaf = _kind(record), record.get("leafUuid")
+        if kind == "summary" and self._main and isinstance(leaf, str) and leaf in self._uuids:
             return self._title(record.get("summary"), spot.key, self._main)
         if chain is None:
             return []
@@ -439,6 +439,11 @@ _REMARKS = {
     "glued": "more than one value on one line; each is read",
     "too-deep": f"nested deeper than {DEPTH_REMARKED}; the bytes are kept exactly",
 }
+
+
+def _kind(record: Mapping[str, Any]) -> str | None:
+    kind = record.get("type")
+    return kind if isinstance(kind, str) else None
 
 
 def _is_text(data: bytes) -> bool:

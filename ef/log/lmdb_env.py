@@ -29,6 +29,10 @@ T = TypeVar("T")
 MAP_SIZES = (64 << 30, 4 << 30, 256 << 20)
 """Address space to ask for, largest first: it costs nothing but address space, which containers may limit."""
 
+READERS_MAX = 1022
+LOCK_BYTES = 17 * 4096
+"""What LMDB needs for that many readers, and a little more."""
+
 _CORRUPT = (
     lmdb.CorruptedError,
     lmdb.PageNotFoundError,
@@ -64,7 +68,7 @@ class LmdbEnv:
         cls._registry_lock = threading.RLock()
         for env in cls._open.values():
             env._new_locks()
-            env._inherited = True
+            env._stale = True
 
     @classmethod
     def acquire(cls, path: Path, *, map_size: int | None = None) -> LmdbEnv:
@@ -97,12 +101,13 @@ class LmdbEnv:
             if self._users:
                 return False
             self._open.pop(self._name, None)
-            if not self._inherited:
+            if not self._stale:
                 self._env.close()
             return True
 
     _name: tuple[int, int] = (0, 0)
-    _inherited = False
+    _stale = False
+    """Its environment cannot be used: a parent's, or one that lost its map. It is opened anew when it is next used."""
 
     def _start(self) -> None:
         self._env = self._lmdb_open()
@@ -126,13 +131,21 @@ class LmdbEnv:
                 ) from None
 
     def _lmdb_open(self) -> Any:
+        try:
+            write_lock_file(self.path)
+        except OSError as fault:
+            raise StoreUnavailable(
+                path=self.path,
+                why=f"its lock file is not there and cannot be made: {fault.strerror}",
+                remedy="Check the folder's rights and its disk.",
+            ) from None
         for size in self._sizes:
             try:
                 return lmdb.open(
                     str(self.path), map_size=size, max_dbs=8, mode=0o600, create=False, readahead=False,
-                    sync=True, metasync=True, writemap=False, map_async=False, max_readers=1022,
+                    sync=True, metasync=True, writemap=False, map_async=False, max_readers=READERS_MAX,
                 )  # fmt: skip
-            except MemoryError:
+            except lmdb.MemoryError:
                 continue
             except _CORRUPT as fault:
                 raise Damaged(where=str(self.path / "data.mdb"), what=str(fault)) from None
@@ -147,12 +160,12 @@ class LmdbEnv:
         )
 
     def _mine(self) -> Any:
-        if self._inherited:
+        if self._stale:
             with self.write_lock:
-                if self._inherited:
+                if self._stale:
                     self._env.close()
                     self._start()
-                    self._inherited = False
+                    self._stale = False
         return self._env
 
     @contextlib.contextmanager
@@ -178,7 +191,7 @@ class LmdbEnv:
                     why = "another process has just enlarged it"
                     raise Busy(path=self.path, why=why) from None
                 with self.write_lock:
-                    self._resize(env, 0)
+                    self._follow(env)
             except lmdb.Error as fault:
                 self._gate.leave()
                 raise self._unusable(fault) from None
@@ -188,7 +201,7 @@ class LmdbEnv:
             try:
                 return env.begin(write=True)
             except lmdb.MapResizedError:
-                self._resize(env, 0)
+                self._follow(env)
             except lmdb.Error as fault:
                 raise self._unusable(fault) from None
 
@@ -199,9 +212,21 @@ class LmdbEnv:
             path=self.path, why=str(fault), remedy="Close it, then open it again."
         )
 
-    def _resize(self, env: Any, size: int) -> None:
+    def _resize(self, env: Any, size: int) -> lmdb.Error | None:
+        """Why the map could not be replaced; the environment has none then, and is opened anew when it is next used."""
         with self._gate.alone():
-            env.set_mapsize(size)
+            try:
+                env.set_mapsize(size)
+            except lmdb.Error as fault:
+                self._stale = True
+                return fault
+        return None
+
+    def _follow(self, env: Any) -> None:
+        """Another process enlarged the map: do so too."""
+        fault = self._resize(env, 0)
+        if fault is not None:
+            raise self._unusable(fault)
 
     def write(self, work: Callable[[Txn], T]) -> T:
         """Run `work` in one write transaction and commit it durably. Raises CannotWrite, CommitFailed."""
@@ -242,24 +267,22 @@ class LmdbEnv:
         return result
 
     def _reopen(self, fault: Exception) -> None:
-        with contextlib.suppress(lmdb.Error):
-            self._env.close()
+        self._stale = True
         try:
-            self._start()
+            self._mine()
         except Exception as second:
             raise OutcomeUnknown(
                 path=self.path, why=f"{fault}; opening it again failed: {second}"
             ) from None
 
     def _grow(self, env: Any) -> None:
-        try:
-            self._resize(env, env.info()["map_size"] * 2)
-        except (lmdb.Error, MemoryError) as fault:
+        fault = self._resize(env, env.info()["map_size"] * 2)
+        if fault is not None:
             raise CannotWrite(
                 path=self.path,
-                why=f"the memory map is full and cannot grow: {str(fault) or type(fault).__name__}",
+                why=f"the memory map is full and cannot grow: {fault}",
                 remedy="Raise the process's memory limit (ulimit -v), then retry.",
-            ) from None
+            )
 
     def _lock_file_is_ours(self) -> None:
         try:
@@ -285,7 +308,10 @@ def create(path: Path, fill: Callable[[Txn], None]) -> None:
         birth = Path(
             tempfile.mkdtemp(prefix=f".{path.name[:100]}.", suffix=".new", dir=path.parent)
         )
-        env = lmdb.open(str(birth), map_size=1 << 20, max_dbs=8, mode=0o600)
+        write_lock_file(birth)
+        env = lmdb.open(
+            str(birth), map_size=1 << 20, max_dbs=8, mode=0o600, max_readers=READERS_MAX
+        )
         try:
             dbs = {name: env.open_db(name) for name in DATABASES}
             with env.begin(write=True) as txn:
@@ -303,13 +329,31 @@ def create(path: Path, fill: Callable[[Txn], None]) -> None:
                 raise
         else:
             fsync(path.parent)
-    except (OSError, lmdb.Error) as fault:
+    except (OSError, ValueError, lmdb.Error) as fault:
         raise CannotWrite(
             path=path, why=str(fault), remedy="Give a folder that can be written."
         ) from None
     finally:
         if birth is not None:
             shutil.rmtree(birth, ignore_errors=True)
+
+
+def write_lock_file(folder: Path) -> None:
+    """Make the lock file, where there is none, without a hole in it.
+
+    LMDB would make it by its size alone and map it; on a full disk the first touch of a hole kills the process.
+    """
+    lock = folder / "lock.mdb"
+    if lock.exists():
+        return
+    handle, draft = tempfile.mkstemp(prefix="lock.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(bytes(LOCK_BYTES))
+        with contextlib.suppress(OSError):  # somebody else was first, or the disk has no links
+            os.link(draft, lock)
+    finally:
+        os.unlink(draft)
 
 
 def fsync(path: Path) -> None:

@@ -8,12 +8,14 @@ bear is a fault of its own kind. Offsets are bytes of the line.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 DEPTH_REMARKED = 64
 DEPTH_READ_MAX = 256
 """A value that nests deeper is not read, however much the interpreter's stack would bear here and now."""
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _WHITE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 
@@ -68,7 +70,7 @@ def _decoder(hooks: _Remarks, *, long_ints: bool = False) -> json.JSONDecoder:
 
 
 def read_line(line: bytes) -> Line:
-    """The JSON values of one line (without its line feed). Never raises."""
+    """The JSON values of one line (without its line feed). Whatever the bytes are, it does not raise."""
     found = Line()
     start = len(_BOM) if line.startswith(_BOM) else 0
     if start:
@@ -84,6 +86,8 @@ def read_line(line: bytes) -> Line:
         try:
             value, end = _raw_decode(text, at, hooks)
         except RecursionError:
+            if not _too_deep(text, at):
+                raise  # not the text is too deep but the caller's stack: what is read must not depend on that
             found.remarks.add("too-deep")
             found.rest = start + _byte_length(text[:at])
             break
@@ -117,6 +121,19 @@ def _raw_decode(text: str, at: int, hooks: _Remarks) -> tuple[Any, int]:
     if opened > DEPTH_READ_MAX and depth(value) > DEPTH_READ_MAX:
         raise RecursionError
     return value, end
+
+
+def _too_deep(text: str, at: int) -> bool:
+    """Whether what begins at `at` opens more brackets than are read, outside of strings."""
+    level = 0
+    for token in _TOKENS.finditer(text, at):
+        if token[0] in "[{":
+            level += 1
+            if level > DEPTH_READ_MAX:
+                return True
+        elif token[0] in "]}":
+            level -= 1
+    return False
 
 
 def _skip(text: str, at: int) -> int:

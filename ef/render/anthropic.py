@@ -34,7 +34,7 @@ class _Turn:
     group: str | None = None
     calls: list[Place] = field(default_factory=list[Place])
     assistant: list[Any] = field(default_factory=list[Any])
-    results: dict[Place, Any] = field(default_factory=dict[Place, Any])
+    results: dict[Place, Part] = field(default_factory=dict[Place, Part])
     user: list[Any] = field(default_factory=list[Any])
 
 
@@ -81,23 +81,48 @@ def _user(
         if part.kind is not PartKind.TOOL_RESULT:
             turn.user.append(_block(part))
         elif place in answered and answered[place] in turn.calls:
-            turn.results[answered[place]] = _block(part)
+            turn.results[answered[place]] = part
         elif place not in late:
-            note = f"[result of call {part.call_id}, which is not in sight]"
-            turn.user.append({"type": "text", "text": f"{note}\n{part.text}"})
+            turn.user.append(_unpaired(part))
 
 
 def _flush(turn: _Turn, out: list[dict[str, Any]], closed: Mapping[Place, str]) -> None:
-    blocks = [
-        turn.results.get(call) or _closing(call_block, closed.get(call))
-        for call, call_block in zip(turn.calls, _calls(turn.assistant), strict=True)
-    ]
-    _add(out, "assistant", turn.assistant)
-    _add(out, "user", blocks + turn.user)
+    assistant: list[Any] = []
+    blocks: list[Any] = []
+    aside: list[Any] = []
+    places = iter(turn.calls)
+    shown = _shown_calls(turn)
+    for block in turn.assistant:
+        if not (is_map(block) and block.get("type") == "tool_use"):
+            assistant.append(block)
+            continue
+        place = next(places)
+        result = turn.results.get(place)
+        if place in shown:
+            assistant.append(block)
+            blocks.append(_block(result) if result else _closing(block, closed.get(place)))
+        else:
+            note = f"[another call with the id {block.get('id')} in one response; it is kept as it came]"
+            assistant.append({"type": "text", "text": note})
+            aside += [_unpaired(result)] if result else []
+    _add(out, "assistant", assistant)
+    _add(out, "user", [*blocks, *aside, *turn.user])
 
 
-def _calls(blocks: list[Any]) -> list[Any]:
-    return [b for b in blocks if is_map(b) and b.get("type") == "tool_use"]
+def _shown_calls(turn: _Turn) -> set[Place]:
+    """One call of each id, as a provider demands: of those that share one, the first that has its result here."""
+    chosen: dict[Any, Place] = {}
+    calls = [b for b in turn.assistant if is_map(b) and b.get("type") == "tool_use"]
+    for place, block in zip(turn.calls, calls, strict=True):
+        held = chosen.setdefault(block.get("id"), place)
+        if held not in turn.results and place in turn.results:
+            chosen[block.get("id")] = place
+    return set(chosen.values())
+
+
+def _unpaired(result: Part) -> dict[str, Any]:
+    note = f"[result of call {result.call_id}, which is not in sight]"
+    return {"type": "text", "text": f"{note}\n{result.text}"}
 
 
 def _closing(call: Any, outcome: str | None) -> dict[str, Any]:

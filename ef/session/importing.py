@@ -24,6 +24,7 @@ from ..events import (
     SourceOpened,
     SourceRewritten,
 )
+from ..events.shapes import is_map
 from ..importers import claude_code
 from ..importers.lines import chunks, lines
 from ..importers.meaning import Translation
@@ -157,7 +158,7 @@ class _Prior:
                     continue
                 if origin.source != self._source:
                     item = parse(self._log.body(record))
-                    uuid = item.get("uuid") if isinstance(item, dict) else None
+                    uuid = item.get("uuid") if is_map(item) else None
                     if isinstance(uuid, str) and uuid:
                         found.setdefault(uuid, record.header.key)
         return found
@@ -192,9 +193,8 @@ def _source_drafts(
     for chunk in chunks(data, start, line):
         origin = Origin(source, chunk.line, chunk.start, chunk.start + len(chunk.data))
         yield draft(f"bytes/{chunk.start}", SourceLines(chunk.data), origin)
-    said = (
-        {(n["kind"], n["line"], n["offset"]) for n in catalogue.notes(source)} if known else set()
-    )
+    notes = catalogue.notes(source) if known else []
+    said = {(n["kind"], n["line"], n["offset"]) for n in notes}
     for r in translation.remarks:
         if (r.kind, r.line, r.offset) not in said:
             said.add((r.kind, r.line, r.offset))

@@ -164,10 +164,10 @@ class Outcome:
     """What a kill left: steps acknowledged, those of them that are lost, others that were kept, and what is wrong."""
 
     acked: int = 0
-    lost: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list[str])
     kept_unacked: int = 0
     duplicates: int = 0
-    faults: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list[str])
     done: bool = False
 
     def add(self, other: Outcome) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 
 def violations(messages: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -25,10 +25,10 @@ def violations(messages: Sequence[Mapping[str, Any]]) -> list[str]:
         if role == last_role:
             found.append(f"message {n}: the role {role} stands twice in a row")
         last_role = role
-        if not isinstance(content, list) or not content:
+        if not _is_list(content) or not content:
             found.append(f"message {n}: it has no content")
             continue
-        blocks: list[Any] = list(content)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        blocks: list[Any] = [*content]
         found += [f"message {n}: {what}" for what in _blocks(str(role), blocks, before)]
         before = _ids(blocks, "tool_use", "id") if role == "assistant" else []
     if before:
@@ -40,7 +40,7 @@ def _blocks(role: str, blocks: list[Any], calls: list[Any]) -> list[str]:
     found = [
         f"block {k} is no block: {block!r:.60}"
         for k, block in enumerate(blocks)
-        if not isinstance(block, dict) or not isinstance(block.get("type"), str)
+        if not _is_map(block) or not isinstance(block.get("type"), str)
     ]
     uses, results = _ids(blocks, "tool_use", "id"), _ids(blocks, "tool_result", "tool_use_id")
     if any(not isinstance(name, str) or not name for name in uses + results):
@@ -51,7 +51,7 @@ def _blocks(role: str, blocks: list[Any], calls: list[Any]) -> list[str]:
             found.append(f"a user message holds calls: {uses}")
         if Counter(results) != Counter(calls):
             found.append(f"results {results} do not answer the calls {calls}")
-        kinds = [block.get("type") for block in blocks if isinstance(block, dict)]
+        kinds = [block.get("type") for block in blocks if _is_map(block)]
         if "tool_result" in kinds[len(results) :]:
             found.append("a result stands behind other blocks")
     else:
@@ -65,4 +65,12 @@ def _blocks(role: str, blocks: list[Any], calls: list[Any]) -> list[str]:
 
 
 def _ids(blocks: list[Any], kind: str, name: str) -> list[Any]:
-    return [b.get(name) for b in blocks if isinstance(b, dict) and b.get("type") == kind]
+    return [b.get(name) for b in blocks if _is_map(b) and b.get("type") == kind]
+
+
+def _is_map(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)

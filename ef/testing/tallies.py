@@ -14,6 +14,7 @@ from ..events import (
     Part,
     PartKind,
 )
+from ..events.shapes import is_list, is_map
 from ..importers.names import session_stream
 from ..log import Record
 from ..log.items import event_of
@@ -27,22 +28,22 @@ _ITEMS = (ItemAppended.__name__, ItemReplaced.__name__)
 class Tally:
     """Counts of one or more sessions. `typed` are the user's words in order; `open` calls that never got a result."""
 
-    typed: list[str] = field(default_factory=list)
-    messages: set[str] = field(default_factory=set)
-    synthetic: set[str] = field(default_factory=set)
+    typed: list[str] = field(default_factory=list[str])
+    messages: set[str] = field(default_factory=set[str])
+    synthetic: set[str] = field(default_factory=set[str])
     items: int = 0
     calls: int = 0
     results: int = 0
     errors: int = 0
     images: int = 0
     compactions: int = 0
-    open: list[str] = field(default_factory=list)
-    orphans: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list[str])
+    orphans: list[str] = field(default_factory=list[str])
 
 
 def sessions_of(store: Store, names: Iterable[str], *, side: bool) -> list[str]:
     """Those of the sessions that are sub-agents (`side`), or those that are none."""
-    found = []
+    found: list[str] = []
     for name in names:
         relation = store.session(name).working().described.relation
         if (relation == "subagent") is side:
@@ -96,8 +97,8 @@ def _group(header: Header, out: Tally) -> None:
 def _images(part: Part) -> int:
     if part.kind is PartKind.TOOL_RESULT:
         content = part.block.get("content")
-        blocks = content if isinstance(content, list) else []
-        return sum(isinstance(b, dict) and b.get("type") == "image" for b in blocks)
+        blocks = content if is_list(content) else []
+        return sum(is_map(b) and b.get("type") == "image" for b in blocks)
     return int(part.kind is PartKind.IMAGE)
 
 

@@ -140,6 +140,8 @@ def test_replay_shows_a_moment_and_how_it_differs_from_now(ef: Run) -> None:
     assert f"{KEY} = failed" in then
     assert f"~ {KEY}: failed -> passed" in since
     assert "seq 279 -> 341" in since
+    # Of two maps what differs only.
+    assert "test/pytest/counts: failed 2, passed 29 -> failed 0, passed 31 " in since
     assert "nothing: this is now" in ef("replay", SESSION, "--at", "345").text
 
 

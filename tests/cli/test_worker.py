@@ -43,12 +43,7 @@ def damaged(done: Ran, signal_name: str) -> None:
 def test_a_death_of_the_engine_becomes_damaged_and_one_json_object(
     name: str, scripted: Run
 ) -> None:
-    script = (
-        "import os, signal\n"
-        "def state(request):\n"
-        "    print('half an answer', end='')\n"
-        f"    os.kill(os.getpid(), signal.{name})"
-    )
+    script = f"import os, signal\ndef state(request):\n    os.kill(os.getpid(), signal.{name})"
     damaged(scripted(script, "state", "x", "--json"), name)
     assert "Run `ef verify`" in scripted(script, "state", "x").err
 
@@ -130,6 +125,22 @@ def test_an_interrupt_of_the_parent_alone_reaches_the_worker() -> None:
     assert running.ended() == (130, b"", b"")
 
 
+def test_a_worker_that_is_tidying_up_is_not_interrupted_again() -> None:
+    tidy = (
+        WAITING.replace("    time.sleep(50)", "    try: time.sleep(50)")
+        + "    finally:\n"
+        + "        print('tidying', file=sys.stderr, flush=True)\n"
+        + "        time.sleep(0.5)\n"
+        + "        print('tidy', file=sys.stderr, flush=True)\n"
+    )
+    running = Running(tidy)
+    os.kill(running.worker, signal.SIGINT)
+    assert running.process.stderr is not None
+    assert running.process.stderr.readline() == b"tidying\n"
+    os.kill(running.worker, signal.SIGINT)
+    assert running.ended() == (130, b"", b"tidy\n")
+
+
 def test_a_second_ctrl_c_ends_a_worker_that_does_not_listen() -> None:
     deaf = WAITING.replace(
         "    print", "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n    print"
@@ -171,18 +182,36 @@ def test_a_full_disk_behind_stdout_ends_with_73(words: list[str], ef: Run) -> No
     assert done.err.count("\n") == 1
 
 
+OPENS = """
+import os
+from ef.cli.output import Answer
+from ef.errors import NotAllowed
+def state(request):
+    number = os.open("/dev/zero", os.O_RDONLY)
+    if number < 3:
+        raise NotAllowed(what="number", why=str(number))
+    return Answer({}, lambda: "")
+"""
+
+
 @pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
-def test_a_closed_descriptor_never_becomes_the_stores_file(
-    closed: tuple[int, ...], copied: Path
-) -> None:
-    """A file that is opened takes the lowest free number: text for stdout would have gone into the store."""
+def test_a_closed_descriptors_number_is_never_given_to_a_file(closed: tuple[int, ...]) -> None:
+    """A file that is opened takes the lowest free number: what is said would go into the store."""
     redirect = "".join(f" {fd}>&-" for fd in closed)
-    command = f'"$0" -m ef --store "$1" declare {SESSION} value a/b/c 1{redirect}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -c "$1" state x --json{redirect}', sys.executable, staged(OPENS)],
+        cwd=ROOT, env=environment(), capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == (73 if 1 in closed else 0)
+
+
+def test_what_was_done_stays_done_when_stdout_is_closed(copied: Path) -> None:
+    command = f'"$0" -m ef --store "$1" declare {SESSION} value a/b/c 1 >&-'
     done = subprocess.run(
         ["/bin/sh", "-c", command, sys.executable, str(copied)],
         cwd=ROOT, env=environment(), capture_output=True, timeout=60, check=False,
     )  # fmt: skip
-    assert done.returncode == (73 if 1 in closed else 0)
-    verdict = python(["-m", "ef", "--store", str(copied), "verify", "--json"])
-    assert verdict.json["verdict"] == "sound"
-    assert verdict.json["events"] == 363
+    assert done.returncode == 73
+    assert b"The command itself was carried out" in done.stderr
+    verdict = python(["-m", "ef", "--store", str(copied), "verify", "--json"]).json
+    assert (verdict["verdict"], verdict["events"]) == ("sound", 363)
