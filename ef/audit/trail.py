@@ -7,6 +7,7 @@ the head. The chain is walked from the oldest evidence to the tip and every link
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ from ..log import Log, Record
 from ..log.items import event_of, quote_of
 from ..projections.working import Working
 from ..reducers import gate
+from ..reducers.heads import Head
+from ..reducers.observers.runs import whole_suite
 
 ANCHOR_ID = "an:"
 
@@ -116,6 +119,20 @@ class Audit:
         }
 
 
+def lifecycle(key: str, heads: Mapping[str, Head], contested: Mapping[str, Head]) -> str:
+    """A head's lifecycle as it is shown:
+    contested, stale (a later green run of the whole suite covers it), or active.
+    """
+    if key in contested:
+        return "contested"
+    anchor = heads[key].anchor
+    whole = whole_suite(anchor.key)
+    over = heads.get(str(whole)) if whole is not None else None
+    if over is not None and over.seq > heads[key].seq and over.anchor.value == "passed":
+        return "stale"
+    return "active"
+
+
 def hold(
     log: Log,
     anchor: Anchor,
@@ -164,7 +181,8 @@ def audit(log: Log, session: str, stream: str, key: str, working: Working) -> Au
         elif after:
             found = hold(log, anchor, seq, "superseded", before[-1] if before else None, after[0])
         else:
-            found = hold(log, anchor, seq, "active", before[-1] if before else None)
+            life = lifecycle(text, working.heads.heads, working.heads.contested)
+            found = hold(log, anchor, seq, life, before[-1] if before else None)
         history.append(found)
     current = next((h for h in history if head is not None and h.seq == head.seq), None)
     losers = tuple(h for h in history if h.seq not in winners)

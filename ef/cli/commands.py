@@ -41,6 +41,9 @@ AT = Argument(
     "as of this event (a seq), or as of this time (ISO 8601, UTC unless it says otherwise)",
     {"metavar": "SEQ|TIME"},
 )
+EVERYTHING = Argument(
+    ("--all",), "every key with its quote (JSON always has all)", {"action": "store_true"}
+)
 RECORDED = Argument(
     ("--recorded",),
     "a TIME counts by when events were recorded here, not by when they are said to have occurred",
@@ -128,7 +131,7 @@ COMMANDS = (
         "state",
         "what holds, each value with its evidence",
         "do_session:state",
-        (SESSION, AT, RECORDED),
+        (SESSION, AT, RECORDED, EVERYTHING),
         fields="session, at, digest, heads{key: anchor}, contested{key: anchor}, constraints[], failures[], "
         "obligations[], decisions[], objective; anchor: id, kind, key, value, unit, authority, channel, lifecycle, "
         "seq, rule, because, supersedes, superseded_by, sources[]{stream, seq, part, span, digest, role, kind, quote}",
@@ -138,7 +141,7 @@ COMMANDS = (
         "replay",
         "a past moment, or what changed between two",
         "do_session:replay",
-        (SESSION, RECORDED),
+        (SESSION, RECORDED, EVERYTHING),
         one_of=(
             Argument(
                 ("--to", "--at"),

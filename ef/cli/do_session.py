@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..session import Session, open_store
 from ..session.views import Context, Difference, State
-from . import show_anchors, show_lists
+from . import show_anchors, show_lists, show_state
 from .do_store import look_of
 from .layout import Look, one_line
 from .output import Answer
@@ -37,12 +37,15 @@ def state(request: Request) -> Answer:
     """`ef state SESSION`."""
     with chosen(request) as session:
         found = session.state(request.args.at, recorded=request.args.recorded)
-    return Answer(found.to_json(), lambda: _state(look_of(request), found))
+    return Answer(
+        found.to_json(), lambda: _state(look_of(request), found, everything=request.args.all)
+    )
 
 
-def _state(look: Look, found: State) -> str:
+def _state(look: Look, found: State, *, everything: bool) -> str:
     head = f"{look.head('State')} of {found.session} as of seq {found.at}: {count(len(found.heads), 'key')}"
-    lines = [head, look.dim(f"digest {short(found.digest)}"), *show_anchors.sections(look, found)]
+    body = show_state.sections(look, found, everything=everything)
+    lines = [head, look.dim(f"digest {short(found.digest)}"), *body]
     return "\n".join(lines) + "\n"
 
 
@@ -66,10 +69,12 @@ def _to(request: Request) -> Answer:
         "state": then.to_json(),
         "since": since.to_json(),
     }
-    return Answer(data, lambda: _replayed(look_of(request), then, seen, since))
+    return Answer(data, lambda: _replayed(look_of(request), then, seen, since, everything=args.all))
 
 
-def _replayed(look: Look, then: State, seen: Context, since: Difference) -> str:
+def _replayed(
+    look: Look, then: State, seen: Context, since: Difference, *, everything: bool
+) -> str:
     lines = [
         f"{look.head('Replay')} of {then.session} to seq {then.at} of {since.b}",
         (
@@ -77,7 +82,7 @@ def _replayed(look: Look, then: State, seen: Context, since: Difference) -> str:
             f"digest {short(seen.digest)}"
         ),
         f"  state: {count(len(then.heads), 'key')}, digest {short(then.digest)}",
-        *show_anchors.sections(look, then),
+        *show_state.sections(look, then, everything=everything),
         "",
     ]
     if since.a == since.b:

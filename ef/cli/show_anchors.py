@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..audit import Audit, Holds, Quoted
-from ..events import Kind
 from ..events.shapes import is_map
 from ..render.visible import visible
-from ..session.views import Difference, State
+from ..session.views import Difference
 from .layout import DIM, GREEN, RED, YELLOW, Look, cells, fit, one_line, sides, squeeze
 from .words import count, short, value
 
-_CURRENT = (Kind.OBJECTIVE, Kind.CONSTRAINT, Kind.OBLIGATION, Kind.VALUE)
-_EVIDENCE = (Kind.EVIDENCE, Kind.ARTIFACT)
 QUOTE_CELLS = 72
 
 
@@ -30,32 +25,9 @@ def decode(quote: bytes) -> str:
         return quote.decode("utf-8", "backslashreplace")
 
 
-def sections(look: Look, state: State) -> list[str]:
-    """The four sections of a state."""
-    failing = state.failures
-    heads = list(state.heads.values())
-    decided = [h for h in heads if h.anchor.kind is Kind.DECISION]
-    parts = (
-        ("Current", _of(heads, _CURRENT)),
-        ("Evidence", [h for h in _of(heads, _EVIDENCE) if h not in failing]),
-        ("Failing now", failing),
-        ("Decided", decided),
-    )
-    lines: list[str] = []
-    for title, found in parts:
-        lines += ["", look.head(title) + ("" if found else look.dim("  nothing"))]
-        for holds in found:
-            lines += _entry(look, holds, state.contested.get(str(holds.anchor.key)))
-    return lines
-
-
-def _of(heads: Iterable[Holds], kinds: tuple[Kind, ...]) -> list[Holds]:
-    found = [h for h in heads if h.anchor.kind in kinds]
-    return sorted(found, key=lambda h: (kinds.index(h.anchor.kind), str(h.anchor.key)))
-
-
-def _entry(look: Look, holds: Holds, contest: Holds | None) -> list[str]:
-    key, value = f"  {one_line(str(holds.anchor.key))}", value_of(holds)
+def entry(look: Look, holds: Holds, contest: Holds | None, said: str | None = None) -> list[str]:
+    """A head: its key and value (or what is `said` of it), the quote and where it stands, and who contests it."""
+    key, value = f"  {one_line(str(holds.anchor.key))}", said or value_of(holds)
     where = (
         f"seq {holds.seq}" if holds.lifecycle == "active" else f"{holds.lifecycle}, seq {holds.seq}"
     )

@@ -46,21 +46,44 @@ _KNOWN = frozenset(
     """user assistant system progress file-history-snapshot summary queue-operation attachment permission-mode mode
     last-prompt ai-title custom-title pr-link agent-name agent-color tag worktree-state""".split()
 )
-_MARKS = frozenset("uuid sessionId timestamp message leafUuid snapshot operation messageId".split())
+_IDS = frozenset({"uuid", "sessionId"})
+_PLAIN = {
+    "summary": {"leafUuid"},
+    "file-history-snapshot": {"snapshot", "messageId"},
+    "queue-operation": {"operation"},
+    "attachment": {"attachment", "uuid"},
+}
+"""What a record of these types has; records of the other known types have a sessionId."""
 
 
-def recognises(head: bytes) -> bool:
-    """Whether the first bytes of a file look like this format."""
+HEAD_BYTES = 1 << 18
+"""How much of a file `recognises` looks at."""
+
+
+def recognises(data: bytes) -> bool:
+    """Whether a file looks like this format, from its first lines."""
+    head = data[:HEAD_BYTES]
     rows = head.split(b"\n")
-    for n, row in enumerate(rows[:200]):
+    if len(head) < len(data) and len(rows) > 1:
+        rows.pop()  # cut by us, not by its writer
+    for row in rows[:200]:
         found = read_line(row)
-        for each in found.values:
-            record = each.value
-            if is_map(record) and _kind(record) in _KNOWN and _MARKS & record.keys():
-                return True
-        if n == len(rows) - 1 and found.rest is not None and not found.values:
-            return row.lstrip().startswith(b"{") and b'"type"' in row
-    return False
+        if any(is_map(v.value) and _is_ours(v.value) for v in found.values):
+            return True
+    only = rows[0] if len(rows) == 1 and len(head) == len(data) else b""
+    return only.lstrip().startswith(b"{") and b'"type"' in only and not read_line(only).values
+
+
+def _is_ours(record: Mapping[str, Any]) -> bool:
+    """Whether a record is plainly one of this format: other tools' records have some of the same words as types."""
+    kind = _kind(record)
+    if kind in ("user", "assistant"):
+        message = record.get("message")
+        return is_map(message) and "content" in message and bool(_IDS & record.keys())
+    wanted = _PLAIN.get(kind) if kind in _KNOWN else None
+    return (
+        wanted <= record.keys() if wanted is not None else kind in _KNOWN and "sessionId" in record
+    )
 
 
 Prior = Callable[[str], Mapping[str, str]]

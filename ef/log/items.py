@@ -55,7 +55,7 @@ def quote_of(log: Log, ref: SourceRef) -> bytes:
             where=where_of(record), what="the record is not the one that the reference cites"
         )
     parts = reading_of(log, record).parts
-    if ref.part >= len(parts):
+    if not 0 <= ref.part < len(parts):
         raise Damaged(where=where_of(record), what=f"it has no part {ref.part}")
     text = parts[ref.part].text.encode("utf-8", "surrogatepass")
     if not 0 <= ref.start < ref.end <= len(text):

@@ -175,8 +175,8 @@ class LmdbEnv:
         try:
             with txn:
                 yield Txn(txn, self._dbs)
-        except _CORRUPT as fault:
-            raise Damaged(where=str(self.path / "data.mdb"), what=str(fault)) from None
+        except lmdb.Error as fault:
+            raise self._unusable(fault) from None
         finally:
             self._gate.leave()
 

@@ -87,8 +87,11 @@ def stream_row(row: bytes, stream: str) -> tuple[str, Tip]:
 
 def tip_row(txn: Txn, stream: str) -> Tip:
     """The tip that the database `stream` holds for a stream; EMPTY for a stream that does not exist."""
-    row = txn.get(STREAM, stream_hash(stream))
+    key = stream_hash(stream)
+    row = txn.get(STREAM, key)
     if row is None:
+        if any(found.startswith(key) for found, _ in txn.scan(SEQ, key, 1)):
+            raise Damaged(where=f"stream {stream}", what="its tip row is not there")
         return EMPTY
     name, tip = stream_row(row, stream)
     if name != stream:

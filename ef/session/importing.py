@@ -37,7 +37,6 @@ from .sources import Source, SourceCatalogue
 
 FILE_BYTES_MAX = 2 << 30
 TRIES = 8
-HEAD_BYTES = 1 << 18
 
 
 @dataclass(slots=True)
@@ -89,7 +88,7 @@ def import_bytes(
         raise InputRefused(
             where=path, why="it is empty", remedy="Give a file that holds a session."
         )
-    if not claude_code.recognises(data[:HEAD_BYTES]):
+    if not claude_code.recognises(data):
         raise InputRefused(
             where=path,
             why="its format is not known",

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..audit import Audit, Holds, audit, hold
+from ..audit import Audit, Holds, audit, hold, lifecycle
 from ..codec.digests import anchor_id, value_digest
 from ..errors import (
     Busy,
@@ -51,7 +51,7 @@ from ..render.safejson import canonical
 from .borders import checked_key, declaration, message_bytes
 from .ingest import anchor_drafts
 from .moments import At, resolve
-from .views import Context, Difference, NodeView, State, lifecycle
+from .views import Context, Difference, NodeView, State
 
 EXCERPT_CHARS = 160
 APPEND_TRIES = 16

@@ -5,15 +5,12 @@ Each has `to_json()`: the fields that the command line prints with --json.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..audit import Holds
 from ..events import Anchor, Kind
 from ..events.shapes import is_map
-from ..reducers.heads import Head
-from ..reducers.observers.runs import whole_suite
 
 
 def fails(anchor: Anchor) -> bool:
@@ -26,20 +23,6 @@ def fails(anchor: Anchor) -> bool:
     if anchor.key.property == "status":
         return bool(value == "failed")
     return anchor.key.property == "outcome" and is_map(value) and value.get("outcome") == "error"
-
-
-def lifecycle(key: str, heads: Mapping[str, Head], contested: Mapping[str, Head]) -> str:
-    """A head's lifecycle as it is shown:
-    contested, stale (a later green run of the whole suite covers it), or active.
-    """
-    if key in contested:
-        return "contested"
-    anchor = heads[key].anchor
-    whole = whole_suite(anchor.key)
-    over = heads.get(str(whole)) if whole is not None else None
-    if over is not None and over.seq > heads[key].seq and over.anchor.value == "passed":
-        return "stale"
-    return "active"
 
 
 @dataclass(frozen=True, slots=True)

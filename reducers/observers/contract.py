@@ -94,16 +94,20 @@ def _tag(data: bytes) -> str:
     return record_digest(data).hex()[:8]
 
 
-def first_line(text: str, most: int = 240) -> tuple[int, int]:
-    """The span, in UTF-8 bytes, of the first line that is not blank, at most `most` bytes;
-    (0, 0) when there is none.
+def first_line(text: str, most: int = 240, *, lines: int = 1) -> tuple[int, int]:
+    """The span, in UTF-8 bytes, of the first line that is not blank (with the `lines` - 1 behind it), at most `most`
+    bytes; (0, 0) when there is none.
     """
     data = text.encode("utf-8", "surrogatepass")
     start = len(data) - len(data.lstrip())
     if start == len(data):
         return 0, 0
-    end = data.find(b"\n", start)
-    end = len(data) if end < 0 else end
+    end = start
+    for _ in range(lines):
+        end = data.find(b"\n", end + 1)
+        if end < 0:
+            end = len(data)
+            break
     if end - start > most:
         end = start + most
         while end > start and data[end] & 0xC0 == 0x80:  # never inside a character

@@ -1,8 +1,7 @@
 """Tool errors: the outcome of a call that failed, until the same target succeeds.
 
 Key: call/<tool>:<target>/outcome, value {"outcome": error | rejected | ok, "exit": code or null}. The quote is the
-error's
-first line. A success is said only where an error stood, so the state does not fill with successes. A shell command
+error's first line, or two where the first says only the exit code. A success is said only where an error stood, so the state does not fill with successes. A shell command
 that is a test run with a verdict is left to the observer of test runs.
 Refuses: errors with an empty text (there is nothing to quote).
 """
@@ -27,7 +26,9 @@ def _target(seen: Exchange) -> str:
 
 
 def _observe(failing: set[str], seen: Exchange) -> tuple[set[str], list[Proposal]]:
-    start, end = first_line(seen.result.text)
+    start, end = first_line(
+        seen.result.text, lines=2 if seen.result.text.startswith("Exit code ") else 1
+    )
     target = _target(seen)
     if start == end or seen.channel not in _EMPIRICAL:
         return failing, []

@@ -92,23 +92,37 @@ def test_reading_writes_nothing(ef: Run, imported: Path) -> None:
     assert ef("verify", "--json").json["tip"] == before
 
 
-def test_state_has_four_sections_with_quoted_evidence(ef: Run) -> None:
+def test_state_tells_what_fails_before_what_passed_and_quotes_both(ef: Run) -> None:
     said = ef("state", SESSION).text
-    places = [
-        said.index(f"\n{title}") for title in ("Current", "Evidence", "Failing now", "Decided")
-    ]
+    places = [said.index(f"\n{title}") for title in ("Declared", "Failing now", "Tests", "Files")]
     assert places == sorted(places)
-    at = said.index(f"  {KEY} = passed")
+    at = said.index(f"  {KEY} = passed: 31 passed")
     assert said[at:].splitlines()[0].endswith("seq 341")
     assert said[at:].splitlines()[1] == '      "31 passed in 0.06s" (seq 340, tool)'
-    failing = said[places[2] : places[3]]
+    failing = said[places[1] : places[2]]
     assert "rounding.py/outcome = exit unknown, outcome error" in failing
     assert KEY not in failing
 
 
+def test_a_failing_run_names_its_tests(ef: Run) -> None:
+    said = ef("state", SESSION, "--at", "294").text
+    at = said.index(f"  {KEY} = failed: 2 failed, 29 passed")
+    assert "      tests/test_timeout.py::test_configured_timeout" in said[at:].splitlines()
+
+
+def test_what_a_later_whole_run_covers_is_counted_and_shown_when_asked_for(ef: Run) -> None:
+    narrow = "test/pytest:-k=cap/status"
+    said, everything = ef("state", SESSION).text, ef("state", SESSION, "--all").text
+    assert narrow not in said
+    assert "15 keys overtaken by a later run of the whole suite (--all)" in said
+    assert narrow in everything
+    assert ef("audit", SESSION, narrow, "--json").json["current"]["lifecycle"] == "stale"
+    assert narrow in ef("state", SESSION, "--at", "294").text.split("Failing now")[1]
+
+
 def test_a_key_is_never_cut(ef: Run) -> None:
     keys = ef("state", SESSION, "--json").json["heads"]
-    said = ef("state", SESSION).text
+    said = ef("state", SESSION, "--all").text
     assert all(key in said for key in keys)
 
 
@@ -214,7 +228,7 @@ def test_declare_takes_json_or_text(
     assert done.json["anchor"]["value"] == stored
     if shown is not None:
         said = ef("state", SESSION, store=copied).text
-        assert f"a/b/c = {shown}" in said.split("\nDecided")[1]
+        assert f"a/b/c = {shown}" in said.split("\nDeclared")[1].split("\nFailing")[0]
 
 
 def test_declare_can_cite_and_say_why(ef: Run, copied: Path) -> None:

@@ -280,6 +280,9 @@ def test_a_map_that_another_process_enlarged_is_followed_by_readers_and_writers(
         assert log.append([title("s", "c")])[0].seq == 3
         grow(path, "d", 20)
         assert [r.header.seq for r in log.read("s")] == [1, 2, 3, 4]
+        grow(path, "e", 40)
+        log._env.write(lambda txn: None)
+        assert log._env._env.info()["map_size"] >= 40 << 20
 
 
 def grow(path: Path, key: str, mebibytes: int) -> None:

@@ -9,9 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from ef.errors import Damaged
 from ef.log.lmdb_log import LmdbLog
+from ef.log.rows import U64
 from ef.log.tipfile import BEHIND_SECONDS_MAX, TipFile
-from tests.log.build import checked, filled, in_child, opened, run, says, title
+from tests.log.build import (
+    checked,
+    filled,
+    frame_at,
+    in_child,
+    opened,
+    raw,
+    run,
+    says,
+    title,
+)
 
 D1, D2 = bytes([1] * 32), bytes([2] * 32)
 
@@ -197,6 +209,20 @@ def test_a_tip_beyond_all_numbers_or_at_a_damaged_record_is_kept_too(tmp_path: P
         more(path, line[9:12].strip())
         assert (path / "tip").read_text() == line
         assert "rolled-back" in says(checked(path))
+
+
+def test_a_tip_at_a_record_that_is_damaged_now_is_kept(tmp_path: Path) -> None:
+    path = filled(tmp_path / "store")
+    kept = (path / "tip").read_bytes()
+    frame = frame_at(path, 5)
+    with raw(path) as store:
+        store.put(b"log", U64.pack(5), frame[:20])
+    with opened(path) as log, pytest.raises(Damaged, match="position 5"):
+        log.append([title("t", "a")])
+    with raw(path) as store:
+        store.put(b"log", U64.pack(5), frame)
+    assert (path / "tip").read_bytes() == kept
+    assert says(checked(path)) == ""
 
 
 def test_a_whole_folder_that_was_put_back_is_a_store_like_any_other(tmp_path: Path) -> None:
