@@ -181,6 +181,12 @@ def has_a_pipe_for_data(path: Path) -> None:
     os.mkfifo(path / "data.mdb")
 
 
+def has_a_folder_for_a_lock(path: Path) -> None:
+    filled(path)
+    (path / "lock.mdb").unlink()
+    (path / "lock.mdb").mkdir()
+
+
 def has_lost_its_first_page(path: Path) -> None:
     filled(path)
     data = (path / "data.mdb").read_bytes()
@@ -206,6 +212,7 @@ def is_of_the_newer_format(path: Path) -> None:
         (has_another_first_record, Damaged, "not the genesis"),
         (has_a_folder_for_data, StoreUnavailable, "is not a file"),
         (has_a_pipe_for_data, StoreUnavailable, "is not a file"),
+        (has_a_folder_for_a_lock, StoreUnavailable, "Is a directory"),
         (has_lost_its_first_page, Damaged, "not an LMDB file"),
         (is_of_the_newer_format, Damaged, "meta page"),
     ],
