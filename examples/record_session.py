@@ -24,7 +24,8 @@ from typing import Any
 
 from check_session import check
 from script_seed import SEED
-from script_turns import ROOT, TURNS
+from script_turns import TURNS
+from script_words import ROOT
 from session_tools import REPO, Record, Result, Tools
 
 OUT = Path(__file__).parent / "shopcart.jsonl"

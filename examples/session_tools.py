@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from script_turns import ROOT
+from script_words import ROOT
 
 REPO = Path(ROOT)
 Record = dict[str, Any]

@@ -151,10 +151,12 @@ def _relink(state: Surface, moved: dict[Place, tuple[str, Place | None]]) -> Non
     """Give places other numbers (or None: gone), each with its call id, everywhere at once."""
     opened = {p for p, (call_id, _) in moved.items() if p in state.open.get(call_id, ())}
     closed = {p: why for p in moved if (why := state.closed.pop(p, None)) is not None}
-    late = {r: c for r, c in state.late.items() if r in moved or (closed and c in closed)}
+    late = {p: state.late[p] for p in moved if p in state.late}
+    if closed:  # rare: only then all late results are looked at
+        late |= {r: c for r, c in state.late.items() if c in closed}
     pairs = {p: state.results[p] for p in moved if p in state.results}
     pairs |= {state.answered[p]: p for p in moved if p in state.answered}
-    orphans = state.orphans & moved.keys()
+    orphans = {p for p in moved if p in state.orphans}
     for p in opened:
         _take(state.open, moved[p][0], p)
     for p in closed:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from typing import Any
-from uuid import uuid4
+from uuid import uuid4  # noqa: TID251  (the suite's own way to make ids)
 
 from eventsourcing.tests.persistence import (
     ApplicationRecorderTestCase,

@@ -267,7 +267,7 @@ class _Translator:
                 return None
             agent = record.get("agentId")
             suffix = f".agent-{agent}" if side and isinstance(agent, str) and agent else ""
-            name = session_name((self._named or given) + suffix)
+            name = session_name(self._named or given + suffix)
             self._main = self._open(name, "subagent" if side else "root", None, None, side=side)
         if not side or self._main.side:
             return self._main

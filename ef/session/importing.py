@@ -105,12 +105,22 @@ def import_bytes(
 def _import(log: LmdbLog, data: bytes, path: str, session: str | None) -> ImportResult:
     catalogue = SourceCatalogue(log)
     known, relation = catalogue.match(data)
+    if known is not None and session is not None and session not in known.sessions[:1]:
+        raise InputRefused(
+            where=path,
+            why=f"its bytes are in the store as session {', '.join(known.sessions[:1]) or 'none'}",
+            remedy="Import it without an id for the session, or into another store.",
+        )
     if known is not None and relation in ("same", "prefix"):
         result = ImportResult(known.id, path, known.format, list(known.sessions), relation=relation)
         result.notes = catalogue.notes(known.id)
         return result
     earlier = catalogue.at_path(path) if known is None else None
     name = known.id if known else blake3(data).hexdigest()[:32]
+    if known is None and log.tip(source_stream(name)).seq:
+        catalogue.find(name)  # it is there and cannot be read: says so
+    if known is not None and known.sessions:
+        session = known.sessions[0]  # a file that grew goes on in the session that it began
     translation = claude_code.translate(
         lines(data),
         source=name,

@@ -36,9 +36,19 @@ class SourceCatalogue:
         self._log = log
 
     def all(self) -> list[Source]:
-        """All sources, oldest first import's path first."""
-        found = [self._source(stream, tip.seq) for stream, tip in self._log.streams(PREFIX)]
-        return sorted(found, key=lambda s: (s.path, s.id))
+        """All sources whose first and last events can be read, by path."""
+        return self.surveyed()[0]
+
+    def surveyed(self) -> tuple[list[Source], dict[str, DamageError]]:
+        """The sources by path, and by id those that cannot be read: a damaged one is no reason to refuse others."""
+        found: list[Source] = []
+        damaged: dict[str, DamageError] = {}
+        for stream, tip in self._log.streams(PREFIX):
+            try:
+                found.append(self._source(stream, tip.seq))
+            except DamageError as fault:
+                damaged[stream.removeprefix(PREFIX)] = fault
+        return sorted(found, key=lambda s: (s.path, s.id)), damaged
 
     def _source(self, stream: str, last: int) -> Source:
         opened, done = self._event(stream, 1), self._event(stream, last)
@@ -98,18 +108,21 @@ class SourceCatalogue:
 
     def find(self, name: str) -> Source:
         """The source with this id or unique prefix of it, or the only source of the session named so."""
-        sources = self.all()
+        sources, damaged = self.surveyed()
+        broken = [fault for id_, fault in damaged.items() if id_.startswith(name)]
         found = [s for s in sources if s.id.startswith(name)] or [
             s for s in sources if any(session.startswith(name) for session in s.sessions)
         ]
+        if not found and broken:
+            raise broken[0]
         if not found:
             raise NotFound(
                 what="source", name=name, where="the store", remedy="`ef sources` lists them."
             )
-        if len(found) > 1:
+        if len(found) + len(broken) > 1:
             names = ", ".join(s.id[:12] for s in found[:5])
             raise UsageError(
-                detail=f"{name!r} names {len(found)} sources ({names}): give more of the id"
+                detail=f"{name!r} names {len(found) + len(broken)} sources ({names}): give more of the id"
             )
         return found[0]
 

@@ -140,9 +140,11 @@ def _references(log: LmdbLog, recorded: Recorded, out: Verified) -> None:
 
 def _sources(log: LmdbLog, out: Verified) -> None:
     catalogue = SourceCatalogue(log)
-    try:
-        for source in catalogue.all():
+    sources, damaged = catalogue.surveyed()
+    out.problems += [Problem(str(fault), f"source {name}") for name, fault in damaged.items()]
+    for source in sources:
+        try:
             for length, _ in catalogue.lengths(source.id):
                 catalogue.original(source, length=length)
-    except DamageError as fault:
-        out.problems.append(Problem(str(fault), "sources"))
+        except DamageError as fault:
+            out.problems.append(Problem(str(fault), f"source {source.id}"))

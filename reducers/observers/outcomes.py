@@ -1,8 +1,8 @@
 """Tool errors: the outcome of a call that failed, until the same target succeeds.
 
 Key: call/<tool>:<target>/outcome, value {"outcome": error | rejected | ok, "exit": code or null}. The quote is the
-error's first line, or two where the first says only the exit code. A success is said only where an error stood, so the state does not fill with successes. A shell command
-that is a test run with a verdict is left to the observer of test runs.
+error's first line, or two where the first says only the exit code. A success is said only where an error stood, so the
+state does not fill with successes. A shell command that is a test run with a verdict is left to the observer of runs.
 Refuses: errors with an empty text (there is nothing to quote).
 """
 

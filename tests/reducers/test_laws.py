@@ -17,7 +17,20 @@ from ef import events as ev
 from ef.codec import cbor
 from ef.projections.working import Working
 from ef.reducers import ALL, Reducer, surface
-from tests.reducers.build import CALL, RESULT, STREAM, TEXT, anchor, appended, closed, declared, histories, recorded, replaced, run  # fmt: skip
+from tests.reducers.build import (
+    CALL,
+    RESULT,
+    STREAM,
+    TEXT,
+    anchor,
+    appended,
+    closed,
+    declared,
+    histories,
+    recorded,
+    replaced,
+    run,
+)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REDUCERS = pytest.mark.parametrize("reducer", ALL, ids=lambda r: r.name)
@@ -156,16 +169,25 @@ def test_another_process_with_other_hashes_gives_the_same_bytes() -> None:
     assert found == {Working(STREAM).apply(HISTORY).canonical().hex()}
 
 
+def digest_of(anchors: list[ev.Anchor]) -> bytes:
+    first = appended(1, (TEXT, None))
+    return (
+        Working(STREAM)
+        .apply([first, *(declared(n + 2, a) for n, a in enumerate(anchors))])
+        .state_digest()
+    )
+
+
 def test_the_order_of_independent_declarations_leaves_no_trace_in_the_state_digest() -> None:
     anchors = [anchor(f"k/{n}/p", n) for n in range(6)] + [
         anchor("k/0/p", "w", channel=ev.Channel.WEB)
     ]
-    one = Working(STREAM).apply([declared(n + 2 - 1, a) for n, a in enumerate(anchors)])
+    one = digest_of(anchors)
     swapped = [*reversed(anchors[1:6]), anchors[0], anchors[6]]
-    other = Working(STREAM).apply([declared(n + 1, a) for n, a in enumerate(swapped)])
-    assert one.state_digest() == other.state_digest()
-    beaten = Working(STREAM).apply([declared(n + 1, a) for n, a in enumerate(reversed(anchors))])
-    assert beaten.state_digest() != one.state_digest(), "the web spoke first, and was replaced"
+    other = digest_of(swapped)
+    assert one == other
+    beaten = digest_of([*reversed(anchors)])
+    assert beaten != one, "the web spoke first, and was replaced"
 
 
 # -- the cost of an event ---------------------------------------------------------------------------------------
@@ -240,7 +262,10 @@ def test_an_event_looks_at_no_more_of_a_long_surface_than_of_a_short_one() -> No
         for n in range(length):
             state = surface.REDUCER.evolve(state, appended(seq + 1, (CALL, f"c{n}")))
             state = surface.REDUCER.evolve(state, appended(seq + 2, (RESULT, f"c{n}")))
-            seq += 2
+            state = surface.REDUCER.evolve(state, appended(seq + 3, (CALL, f"d{n}")))
+            state = surface.REDUCER.evolve(state, closed(seq + 4, f"d{n}", seq + 3))
+            state = surface.REDUCER.evolve(state, appended(seq + 5, (RESULT, f"d{n}")))
+            seq += 5
         Counting.looks = 0
         tail = [
             appended(seq + 1, (CALL, "x"), (CALL, "y"), (TEXT, None)),
