@@ -117,15 +117,6 @@ def _refusal(candidate: Candidate, fault: CallerError) -> dict[str, Any]:
     }
 
 
-def _unnamed(wanted: str | None, sources: list[dict[str, Any]]) -> list[str]:
-    """What was known before under another id keeps it: --session did nothing there, and that is said."""
-    return [
-        f"{s['path']}: it is known already, as session {s['sessions'][0]['session']}; --session changed nothing"
-        for s in sources
-        if wanted and s["sessions"] and wanted not in {row["session"] for row in s["sessions"]}
-    ]
-
-
 def _answer(
     request: Request,
     sources: list[dict[str, Any]],
@@ -134,7 +125,7 @@ def _answer(
 ) -> Answer:
     """All that came in and all that did not; the refusal of a named file, or a fault that stopped the rest, decides."""
     named = [r for r in refused if r["named"]]
-    said = [r["error"]["message"] for r in named] + _unnamed(request.args.session, sources)
+    said = [r["error"]["message"] for r in named]
     data: dict[str, Any] = {
         "sessions": [row for s in sources for row in s["sessions"]],
         "sources": [{**s, "sessions": [row["session"] for row in s["sessions"]]} for s in sources],

@@ -134,8 +134,10 @@ def test_an_id_for_what_is_known_under_another_changes_nothing_and_says_so(
 ) -> None:
     ef("import", str(SHOPCART), store=store)
     done = ef("import", str(SHOPCART), "--session", "shop", store=store)
-    assert done.code == 0
-    assert "--session changed nothing" in done.err
+    assert done.code == 65
+    assert "its bytes are in the store as session 589f58b8" in done.err
+    again = ef("import", str(SHOPCART), store=store)
+    assert (again.code, "nothing new" in again.text or "0 new" in again.text) == (0, True)
 
 
 def test_real_folders_come_in_whole(ef: Run, store: Path, shared_data: Path) -> None:
