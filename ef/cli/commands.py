@@ -114,6 +114,8 @@ COMMANDS = (
                 "sub-agents too, each with its id (JSON always has all)",
                 {"action": "store_true"},
             ),
+            Argument(("--at",), "as of then: those that had begun", {"metavar": "TIME"}),
+            RECORDED,
         ),
         fields="sessions[]{session, title, format, relation, messages, events, folds, first, last}",
         examples=("ef sessions",),

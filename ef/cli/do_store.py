@@ -55,7 +55,7 @@ def export(request: Request) -> Answer:
 def sessions(request: Request) -> Answer:
     """`ef sessions`."""
     with floor6.open_store(request.settings.store, create=False) as store:
-        found = store.sessions()
+        found = store.sessions(request.args.at, recorded=request.args.recorded)
     return Answer(
         {"sessions": [s.to_json() for s in found]},
         lambda: show_lists.sessions(look_of(request), found, everything=request.args.all),

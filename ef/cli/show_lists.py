@@ -98,7 +98,7 @@ def _session_row(info: SessionInfo, name: str, agents: int) -> tuple[str, ...]:
         f"{info.messages:,}",
         f"{info.events:,}",
         f"{agents:,}" if agents else "",
-        one_line(info.title) if info.title else "unknown",
+        one_line(info.problem or info.title or "unknown"),
     )
 
 

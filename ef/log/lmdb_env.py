@@ -63,7 +63,7 @@ class LmdbEnv:
         self._gate = ReadGate()
 
     @classmethod
-    def _forked(cls) -> None:
+    def forked(cls) -> None:
         """In a forked child: its environments are the parent's, its locks may be held by threads that are gone."""
         cls._registry_lock = threading.RLock()
         for env in cls._open.values():
@@ -365,4 +365,4 @@ def fsync(path: Path) -> None:
         os.close(handle)
 
 
-os.register_at_fork(after_in_child=LmdbEnv._forked)
+os.register_at_fork(after_in_child=LmdbEnv.forked)

@@ -16,6 +16,7 @@ from ..codec import cbor
 from ..codec.digests import DIGEST_BYTES, event_uuid
 from ..codec.record import decode_frame
 from ..errors import Damaged
+from ..events.shapes import is_list
 from .base import EMPTY, Prepared, Record, Tip
 from .transactions import DATABASES, Txn
 
@@ -55,7 +56,11 @@ def record_at(txn: Txn, at: bytes) -> Record:
 
 def record_of_seq(txn: Txn, stream: str, seq: int, at: bytes) -> Record:
     """The record that the index `seq` names for a stream and seq."""
-    record = record_at(txn, at)
+    try:
+        record = record_at(txn, at)
+    except Damaged as fault:
+        where = f"stream {stream}, seq {seq} ({fault.where})"
+        raise Damaged(where=where, what=fault.what) from None
     if (record.header.stream, record.header.seq) != (stream, seq):
         raise Damaged(where=f"stream {stream}, seq {seq}", what="its index row leads elsewhere")
     return record
@@ -78,7 +83,7 @@ def stream_row(row: bytes, stream: str) -> tuple[str, Tip]:
         value: Any = cbor.decode(row)
     except cbor.Malformed:
         value = None
-    if isinstance(value, list) and list(map(type, value)) == [str, int, bytes]:
+    if is_list(value) and list(map(type, value)) == [str, int, bytes]:
         name, seq, digest = value
         if seq >= 0 and len(digest) == DIGEST_BYTES:
             return name, Tip(seq, digest)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import DamageError, EfError, NotFound, StoreUnavailable, UsageError
+from ..errors import DamageError, EfError, NotFound, NotProjectable, StoreUnavailable, UsageError
 from ..importers.names import SESSION_PREFIX, session_stream
 from ..log import databytes
 from ..log.check import Problem
@@ -31,7 +31,7 @@ def now_micros() -> int:
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A row of the list of sessions. Times are ISO 8601 or None; `title` falls back on the user's first words."""
+    """A row of the list of sessions. Times are ISO 8601 or None; `title` falls back on the first words."""
 
     session: str
     title: str | None
@@ -41,6 +41,7 @@ class SessionInfo:
     events: int
     first: str | None
     last: str | None
+    problem: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON fields."""
@@ -54,6 +55,7 @@ class SessionInfo:
             "folds": 0,
             "first": self.first,
             "last": self.last,
+            **({"problem": self.problem} if self.problem else {}),
         }
 
 
@@ -107,14 +109,25 @@ class Store:
         for stream, _ in self.log.streams(SESSION_PREFIX):
             yield stream.removeprefix(SESSION_PREFIX)
 
-    def sessions(self) -> list[SessionInfo]:
-        """All sessions, the newest first."""
-        found = [self._info(name) for name in self.session_names()]
-        return sorted(found, key=lambda s: (s.last or "", s.session), reverse=True)
+    def sessions(self, at: str | None = None, *, recorded: bool = False) -> list[SessionInfo]:
+        """All sessions, the newest first; with `at` (an ISO time) as of then, those only that had begun.
 
-    def _info(self, name: str) -> SessionInfo:
+        A session that cannot be read is in the list, with its `problem`, and stops no other.
+        """
+        found = [self._info_or_problem(name, at, recorded) for name in self.session_names()]
+        listed = [info for info in found if at is None or info.messages or info.problem]
+        return sorted(listed, key=lambda s: (s.last or "", s.session), reverse=True)
+
+    def _info_or_problem(self, name: str, at: str | None, recorded: bool) -> SessionInfo:
+        try:
+            return self._info(name, at, recorded)
+        except (DamageError, NotProjectable) as fault:
+            events = self.log.tip(session_stream(name)).seq
+            return SessionInfo(name, None, None, None, 0, events, None, None, str(fault))
+
+    def _info(self, name: str, at: str | None, recorded: bool) -> SessionInfo:
         session = self.session(name)
-        working = session.working()
+        working = session.working(at, recorded=recorded)
         d = working.described
         title = d.title or self._first_words(name, list(working.surface.nodes)[:40])
         return SessionInfo(

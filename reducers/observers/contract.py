@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ...codec.digests import record_digest
 from ...events import (
     AnchorKey,
     Authority,
@@ -85,13 +86,7 @@ def plain(text: str, most: int) -> str:
     data = text.encode()
     if len(data) <= most:
         return text
-    return data[: most - 12].decode("utf-8", "ignore") + "…#" + _tag(data)
-
-
-def _tag(data: bytes) -> str:
-    from ...codec.digests import record_digest
-
-    return record_digest(data).hex()[:8]
+    return data[: most - 12].decode("utf-8", "ignore") + "…#" + record_digest(data).hex()[:8]
 
 
 def first_line(text: str, most: int = 240, *, lines: int = 1) -> tuple[int, int]:
@@ -112,7 +107,7 @@ def first_line(text: str, most: int = 240, *, lines: int = 1) -> tuple[int, int]
         end = start + most
         while end > start and data[end] & 0xC0 == 0x80:  # never inside a character
             end -= 1
-    return start, max(end, start)
+    return start, end
 
 
 __all__ = ["Exchange", "Observed", "Observer", "Part", "Proposal", "first_line", "plain"]

@@ -133,11 +133,13 @@ def start_of(step: Step) -> Started | None:
 
 def _task(words: tuple[str, ...], name: str) -> str:
     """ "test" for a plain test task, the task's words for another that says test, "" for what is none."""
+    if not words:
+        return ""
     if name in _SHELLS and len(words) > 1 and not words[1].startswith("-"):
         words, name = words[1:], ""
     if name not in _TASKS:
-        script = bool(words) and "/" in words[0] and not name.endswith((".py", ".txt", ".log"))
-        script = script or bool(words and re.search(r"\.sh$", words[0]))
+        script = "/" in words[0] and not name.endswith((".py", ".txt", ".log"))
+        script = script or words[0].endswith(".sh")
         return (
             " ".join(words)
             if script and _TESTLIKE.search(words[0].rpartition("/")[2].removesuffix(".sh"))

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+import ef as library
 from ef.cli.show_lists import prefixes
+from ef.testing.damage import delete_record
 
 from .conftest import SESSION, SHOPCART, Run, python
 
 KEY = "test/pytest/status"
+SESSION_ID = "589f58b8-922e-5750-af8c-bd89dedff1f4"
 ANCHOR = "id kind key value authority channel lifecycle seq rule sources".split()
 SOURCE = "stream seq part span digest quote".split()
 
@@ -309,3 +312,25 @@ def test_no_text_of_a_transcript_reaches_the_terminal_as_a_command(ef: Run, tmp_
     assert "\x1b[2J" in json.dumps(
         ef("context", "hostile", "--json", store=store).json, ensure_ascii=False
     ).replace("\\u001b", "\x1b")
+
+
+def test_sessions_as_of_a_time_are_those_that_had_begun(ef: Run) -> None:
+    none = ef("sessions", "--at", "2026-03-14T09:00:00Z", "--json").json["sessions"]
+    some = ef("sessions", "--at", "2026-03-14T09:30:00Z", "--json").json["sessions"]
+    assert none == []
+    events = {s["session"]: s["events"] for s in some}
+    assert 0 < events[SESSION_ID] < 345
+    assert ef("sessions", "--at", "yesterday").code == 64
+
+
+def test_a_damaged_session_is_listed_with_its_problem_beside_the_others(
+    ef: Run, copied: Path
+) -> None:
+    sound = ef("sessions", "--json", store=copied).json["sessions"]
+    assert all("problem" not in s for s in sound)
+    with library.open(copied) as store:
+        position = store.log.get(f"session/{SESSION_ID}", 100).position
+    delete_record(copied, position)
+    found = {s["session"]: s for s in ef("sessions", "--json", store=copied).json["sessions"]}
+    assert "seq 100" in found[SESSION_ID]["problem"]
+    assert len(found) == len(sound)

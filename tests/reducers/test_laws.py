@@ -34,7 +34,7 @@ from tests.reducers.build import (
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REDUCERS = pytest.mark.parametrize("reducer", ALL, ids=lambda r: r.name)
-MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 
 
 def canonical(reducer: Reducer, state: Any) -> bytes:

@@ -157,7 +157,7 @@ def agree(events: list[ev.Recorded]) -> None:
         assert {s: n.facts for s, n in state.nodes.items()} == model.items
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(histories())
 def test_pairing_is_that_of_the_model_for_any_history(events: list[ev.Recorded]) -> None:
     agree(events)
