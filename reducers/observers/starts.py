@@ -116,7 +116,7 @@ def start_of(step: Step) -> Started | None:
             return None
         return replace(run, runner="pytest", scope=(*place, *chosen[0]), stops=chosen[1])
     if name == "go" and words[1:2] == ("-C",):
-        place.append(f"cd={shlex.quote(words[2])}" if len(words) > 2 else "cd=?")
+        place += [f"cd={shlex.quote(folder)}" for folder in words[2:3] or ("?",)]
         words = (words[0], *words[3:])
     if (name == "go" and words[1:2] == ("test",)) or name == "gotestsum":
         go = gotest.scope(words[2:]) if name == "go" else gotest.summed(words[1:])
@@ -131,7 +131,7 @@ def start_of(step: Step) -> Started | None:
     return replace(run, scope=tuple(place), task=task) if task else None
 
 
-def _task(words: tuple[str, ...], name: str) -> str:
+def _task(words: Sequence[str], name: str) -> str:
     """ "test" for a plain test task, the task's words for another that says test, "" for what is none."""
     if not words:
         return ""

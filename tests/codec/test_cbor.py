@@ -256,6 +256,25 @@ def test_a_changed_byte_gives_malformed_or_another_canonical_value(value: Any, d
     assert cbor.encode(other) == bytes(data) != cbor.encode(value)
 
 
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ("a2616101616102", "a duplicate key"),
+        ("9f01ff", "a list of no stated length"),
+        ("bf616101ff", "a map of no stated length"),
+        ("a1810101", "a list as a key"),
+        ("81" * 65 + "80", "nesting beyond the limit"),
+        ("61ff", "a text that is not UTF-8"),
+    ],
+)
+def test_bytes_whose_digest_holds_are_still_no_way_in_for_a_forged_value(
+    data: str, what: str
+) -> None:
+    with pytest.raises(cbor.Malformed):
+        cbor.decode_trusted(bytes.fromhex(data))
+    assert cbor.decode_trusted(bytes.fromhex("1801")) == 1, "only the form is not looked at again"
+
+
 def test_a_stated_length_of_a_terabyte_takes_no_memory() -> None:
     with pytest.raises(cbor.Malformed):
         cbor.decode_trusted(head(2, 2**40) + b"x")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ef.errors import Damaged
+from ef.log.base import Record
 from ef.log.lmdb_log import LmdbLog
 from ef.log.rows import U64
 from ef.log.tipfile import BEHIND_SECONDS_MAX, TipFile
@@ -95,6 +96,11 @@ def test_garbage_is_no_tip_and_is_written_over(tmp_path: Path, text: bytes) -> N
     assert tip_of(path) == (6, opened_tip(path)[1])
 
 
+def opened_records(path: Path) -> list[Record]:
+    with opened(path) as log:
+        return list(log.all())
+
+
 def opened_tip(path: Path) -> tuple[int, bytes]:
     with opened(path) as log:
         return log.store_tip()
@@ -131,12 +137,14 @@ def test_the_tip_is_that_of_our_own_record_when_another_process_is_further(
             done = write(work)  # type: ignore[arg-type]
             monkeypatch.undo()
             run(path, "with opened(path) as log: log.append([title('s', 'theirs')])")
+            (path / "tip").unlink()  # as if they had not come to it yet
             return done
 
         monkeypatch.setattr(log._env, "write", then_another)
         (path / "tip").unlink(missing_ok=True)
         log.append([title("s", "mine")])
         assert [r.header.key for r in log.read("s")] == ["mine", "theirs"]
+    assert tip_of(path) == (1, [r.digest for r in opened_records(path)][1])
     assert says(checked(path)) == ""
 
 
