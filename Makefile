@@ -12,7 +12,7 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 SEEK := $(PYTHON) $(if $(PYTHON),,python3.14 python3.13 python3.12 python3.11 python3 python)
 
 help:
-	@echo 'make demo      a session that folds, forgets nothing and proves it'
+	@echo 'make demo      a recorded session: imported, replayed, audited, crashed, exported'
 	@echo 'make test      all tests'
 	@echo 'make check     lint, types, import floors, docs in step'
 	@echo 'make bench     the benchmarks'

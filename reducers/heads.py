@@ -2,7 +2,9 @@
 
 Rule: an anchor becomes the head of its key when its rank is at least the head's; a lower one is kept as contested and
 the value stays. Superseded anchors leave the state; the log keeps them, and audit finds them there.
-Invariants: one head a key; the state grows with the number of keys, never with history.
+A head's lifecycle (see `lifecycle`): contested; unsupported, when the item that it cites was given other content since;
+stale, when a later run of the whole suite overtook the narrow run that it tells of; else active.
+Invariants: one head a key; the state grows with the number of keys and of replaced items, never with history.
 Refuses (the state stays as it was): anchors that the gate refuses; anchors delivered by a channel that may not speak
 for theirs; sources in this stream that lie in the future.
 """
@@ -12,9 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..events import Anchor, AnchorDeclared, Channel, Recorded
+from ..events import Anchor, AnchorDeclared, AnchorKey, Channel, ItemReplaced, Recorded
+from ..events.shapes import is_list, is_map
 from . import gate
 from .contract import Reducer
+from .observers.runs import whole_suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +32,59 @@ class Head:
 
 @dataclass(slots=True)
 class Heads:
-    """The state. `heads` and `contested` by the key's text."""
+    """The state. `heads` and `contested` by the key's text; `green`: seq of the newest green run of a whole suite.
+
+    `citing`: by seq of a cited item the keys whose heads cite it; `content`: by an item's seq the event that last
+    gave it other content; `unsupported`: keys whose heads cite content that is no more.
+    """
 
     heads: dict[str, Head] = field(default_factory=dict[str, Head])
     contested: dict[str, Head] = field(default_factory=dict[str, Head])
+    green: dict[str, int] = field(default_factory=dict[str, int])
+    citing: dict[int, set[str]] = field(default_factory=dict[int, set[str]])
+    content: dict[int, int] = field(default_factory=dict[int, int])
+    unsupported: set[str] = field(default_factory=set[str])
+
+
+def lifecycle(state: Heads, key: str) -> str:
+    """A head's lifecycle: contested, unsupported, stale or active."""
+    if key in state.contested:
+        return "contested"
+    if key in state.unsupported:
+        return "unsupported"
+    return "stale" if _overtaken(state, key) else "active"
+
+
+def _overtaken(state: Heads, key: str) -> bool:
+    """Whether a later run of the whole suite says more of this narrow run's tests than it does itself."""
+    head = state.heads[key]
+    whole = whole_suite(head.anchor.key)
+    if whole is None:
+        return False
+    if state.green.get(str(whole), 0) > head.seq:
+        return True
+    over = state.heads.get(str(whole))
+    if over is None or over.seq < head.seq:
+        return False
+    status = state.heads.get(str(AnchorKey("test", head.anchor.key.entity, "status")))
+    if status is not None and status.anchor.value == "passed":
+        return True  # the whole suite failed since: that these pass is not known any more
+    return _names_all(state, whole)
+
+
+def _names_all(state: Heads, whole: AnchorKey) -> bool:
+    """Whether the whole run that failed went through and named every test that failed."""
+    failing = state.heads.get(str(AnchorKey("test", whole.entity, "failing")))
+    counts = state.heads.get(str(AnchorKey("test", whole.entity, "counts")))
+    if (
+        failing is None
+        or counts is None
+        or not is_list(failing.anchor.value)
+        or not is_map(counts.anchor.value)
+    ):
+        return False
+    failed, passed = counts.anchor.value.get("failed"), counts.anchor.value.get("passed")
+    return bool(passed) and failed == len(failing.anchor.value)
 
 
 def _refusal(state: Heads, recorded: Recorded) -> str | None:
@@ -47,26 +100,52 @@ def _refusal(state: Heads, recorded: Recorded) -> str | None:
 
 
 def _evolve(state: Heads, recorded: Recorded) -> Heads:
-    if not isinstance(recorded.event, AnchorDeclared) or _refusal(state, recorded):
+    event, header = recorded.event, recorded.header
+    if isinstance(event, ItemReplaced) and header.cause is not None:
+        place = header.cause.seq
+        for seq in (place, state.content.get(place, place)):
+            state.unsupported |= state.citing.get(seq, set())
+        state.content[place] = header.seq
+    if not isinstance(event, AnchorDeclared) or _refusal(state, recorded):
         return state
-    anchor = recorded.event.anchor
-    key = str(anchor.key)
+    anchor, key = event.anchor, str(event.anchor.key)
     head = state.heads.get(key)
     if head is None or gate.rank(anchor) >= gate.rank(head.anchor):
-        state.heads[key] = Head(anchor, recorded.header.seq, head.seq if head else None)
+        _crown(
+            state, key, head, Head(anchor, header.seq, head.seq if head else None), header.stream
+        )
         contest = state.contested.get(key)
         if contest is not None and gate.rank(anchor) >= gate.rank(contest.anchor):
             del state.contested[key]
     else:
-        state.contested[key] = Head(anchor, recorded.header.seq, None)
+        state.contested[key] = Head(anchor, header.seq, None)
     return state
 
 
-def _anchor_value(anchor: Anchor, lifecycle: str) -> list[Any]:
+def _crown(state: Heads, key: str, old: Head | None, new: Head, stream: str) -> None:
+    """The new head of a key; what is kept of the old one's sources goes with it."""
+    for ref in old.anchor.sources if old else ():
+        keys = state.citing.get(ref.seq)
+        if keys is not None:
+            keys.discard(key)
+            if not keys:
+                del state.citing[ref.seq]
+    for ref in new.anchor.sources:
+        if ref.stream == stream:
+            state.citing.setdefault(ref.seq, set()).add(key)
+    state.heads[key] = new
+    state.unsupported.discard(key)
+    name = new.anchor.key
+    plain_run = name.namespace == "test" and name.property == "status" and ":" not in name.entity
+    if plain_run and new.anchor.value == "passed":
+        state.green[key] = new.seq
+
+
+def _anchor_value(anchor: Anchor, life: str) -> list[Any]:
     """What of an anchor enters the state digest: sources as (item key, part, span); no seq, no time, no uuid."""
     sources = [[r.item_key, r.part, r.start, r.end] for r in anchor.sources]
     return [
-        anchor.kind.value, anchor.value, anchor.unit, anchor.authority.value, anchor.channel.value, lifecycle,
+        anchor.kind.value, anchor.value, anchor.unit, anchor.authority.value, anchor.channel.value, life,
         sources, [anchor.rule.name, anchor.rule.version],
     ]  # fmt: skip
 
@@ -74,8 +153,7 @@ def _anchor_value(anchor: Anchor, lifecycle: str) -> list[Any]:
 def _canonical(state: Heads) -> Any:
     return {
         "heads": {
-            key: _anchor_value(h.anchor, "contested" if key in state.contested else "active")
-            for key, h in state.heads.items()
+            key: _anchor_value(h.anchor, lifecycle(state, key)) for key, h in state.heads.items()
         },
         "contested": {
             key: _anchor_value(h.anchor, "contested") for key, h in state.contested.items()

@@ -7,30 +7,30 @@ the head. The chain is walked from the oldest evidence to the tip and every link
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..codec import kinds
 from ..errors import Damaged, DamageError, NotFound, UsageError
-from ..events import Anchor, AnchorDeclared, SourceRef
+from ..events import Anchor, AnchorDeclared, Origin, SourceRef
 from ..log import Log, Record
 from ..log.items import event_of, quote_of
 from ..projections.working import Working
 from ..reducers import gate
-from ..reducers.heads import Head
-from ..reducers.observers.runs import whole_suite
+from ..reducers.heads import lifecycle
 
 ANCHOR_ID = "an:"
 
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A source reference and the exact bytes that it cites; `quote` is None when they cannot be had: `why` says why."""
+    """A source reference and the exact bytes that it cites; `quote` is None when they cannot be had: `why`
+    says why. `origin` is the line of the imported source that the item came from."""
 
     ref: SourceRef
     quote: bytes | None
     why: str | None = None
+    origin: Origin | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON fields."""
@@ -43,6 +43,8 @@ class Quoted:
             "digest": r.digest.hex(),
             "role": r.channel.value,
             "kind": r.kind,
+            "source": self.origin.source if self.origin else None,
+            "line": self.origin.line if self.origin else None,
             "quote": None if self.quote is None else self.quote.decode("utf-8", "replace"),
             **({"why": self.why} if self.why else {}),
         }
@@ -52,7 +54,8 @@ class Quoted:
 class Holds:
     """An anchor with its place in the log.
 
-    `lifecycle` is active, contested, stale, superseded (by event `superseded_by`) or lost (it never became the head).
+    `lifecycle` is active, contested, unsupported, stale, superseded (by event `superseded_by`) or lost (it never became
+    the head).
     """
 
     anchor: Anchor
@@ -119,20 +122,6 @@ class Audit:
         }
 
 
-def lifecycle(key: str, heads: Mapping[str, Head], contested: Mapping[str, Head]) -> str:
-    """A head's lifecycle as it is shown:
-    contested, stale (a later green run of the whole suite covers it), or active.
-    """
-    if key in contested:
-        return "contested"
-    anchor = heads[key].anchor
-    whole = whole_suite(anchor.key)
-    over = heads.get(str(whole)) if whole is not None else None
-    if over is not None and over.seq > heads[key].seq and over.anchor.value == "passed":
-        return "stale"
-    return "active"
-
-
 def hold(
     log: Log,
     anchor: Anchor,
@@ -148,7 +137,7 @@ def hold(
 
 def _quoted(log: Log, ref: SourceRef) -> Quoted:
     try:
-        return Quoted(ref, quote_of(log, ref))
+        return Quoted(ref, quote_of(log, ref), origin=log.get(ref.stream, ref.seq).header.origin)
     except (DamageError, NotFound) as fault:
         return Quoted(ref, None, str(fault))
 
@@ -181,7 +170,7 @@ def audit(log: Log, session: str, stream: str, key: str, working: Working) -> Au
         elif after:
             found = hold(log, anchor, seq, "superseded", before[-1] if before else None, after[0])
         else:
-            life = lifecycle(text, working.heads.heads, working.heads.contested)
+            life = lifecycle(working.heads, text)
             found = hold(log, anchor, seq, life, before[-1] if before else None)
         history.append(found)
     current = next((h for h in history if head is not None and h.seq == head.seq), None)

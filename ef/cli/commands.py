@@ -126,7 +126,7 @@ COMMANDS = (
         "do_session:context",
         (SESSION, AT, RECORDED),
         fields="session, at, tokens{value, basis}, nodes[]{node, seq, tokens, role, channels[]}, frontier, "
-        "messages[], digest",
+        "compactions, messages[], digest",
         examples=("ef context 589f58b8", "ef context 589f58b8 --at 120 --json"),
     ),
     Command(

@@ -122,6 +122,12 @@ def audit(look: Look, found: Audit) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _line(source: Quoted) -> str:
+    """Where the item stands in the imported file; nothing for one that was appended."""
+    origin = source.origin
+    return f" (line {origin.line} of source {origin.source[:12]})" if origin else ""
+
+
 def _evidence(look: Look, current: Holds) -> list[str]:
     lines: list[str] = ["", look.head("Evidence")]
     if not current.sources:
@@ -130,8 +136,8 @@ def _evidence(look: Look, current: Holds) -> list[str]:
         r = source.ref
         where = "" if r.stream.startswith("session/") else f"{visible(r.stream)}, "
         lines.append(
-            f"  {where}seq {r.seq}, {r.channel} ({r.kind}), part {r.part}, bytes {r.start} to {r.end}, "
-            f"record {short(r.digest)}"
+            f"  {where}seq {r.seq}{_line(source)}, {r.channel} ({r.kind}), part {r.part}, "
+            f"bytes {r.start} to {r.end}, record {short(r.digest)}"
         )
         if source.quote is None:
             why = one_line(source.why or "unknown")

@@ -31,7 +31,7 @@ def sections(look: Look, state: State, *, everything: bool = False) -> list[str]
     if not everything:
         runs = [h for h in runs if h.anchor.key.property not in _RUN_FACTS]
     lines = _section(look, state, "Declared", declared, "nothing (ef declare)")
-    lines += _section(look, state, "Failing now", failing, "nothing that is known")
+    lines += _section(look, state, "Failing as last seen", failing, "nothing that is known")
     lines += _section(look, state, "Tests", runs, "no run with a verdict" if not failing else "")
     lines += _section(look, state, "Outcomes", rest, "")
     lines += _files(look, state, files, everything=everything)

@@ -58,7 +58,7 @@ def encode(value: Any, *, where: str = "value") -> bytes:
         raise InputRefused(
             where=where,
             why=f"it cannot be stored: {fault}",
-            remedy="Use null, booleans, 64-bit integers, text, bytes, lists and maps with text keys.",
+            remedy="Use null, booleans, 64-bit integers, text, lists and maps with text keys.",
         ) from None
     return cbor2.dumps(value, canonical=True)
 

@@ -64,7 +64,8 @@ class ToolCall:
     """The neutral view of a tool call, whatever the vendor calls the tool. Observers read only this.
 
     `action` is one of shell, read, write, edit, search, web, todo, plan, agent, notebook, other;
-    `path`, `command`, `text` are None where the action has none.
+    `path`, `command`, `text` are None where the action has none; `cwd` is the folder that it was called in, None where
+    nobody said; `given` is a short digest of all that it was given.
     """
 
     call_id: str
@@ -74,6 +75,8 @@ class ToolCall:
     path: str | None = None
     text: str | None = None
     background: bool = False
+    cwd: str | None = None
+    given: str = ""
 
 
 @dataclass(frozen=True, slots=True)

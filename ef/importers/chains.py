@@ -13,8 +13,11 @@ from typing import Any
 from ..events import Basis, CallClosed, Channel, Reading, ToolCall
 from ..log import Draft
 from ..log.base import LateEvent
+from .names import OWN
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_MICROS = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+"""Later stamps are absurd, and some of them no calendar can show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +40,24 @@ class Chain:
         self.usage: tuple[str, Any] | None = None
         self.last_key: str | None = None
         self._group: str | None = None
+        self._parted = False
         self._ids: dict[str, frozenset[str]] = {}
 
     def closers(self, reading: Reading, key: str) -> list[Draft]:
-        """A new model response begins while calls wait for a result: they will get none in the model's sight."""
+        """A new model response begins, with the user's side between, while calls wait: they get no result any more."""
         if reading.role != "assistant":
+            self._parted = True
             return []
         if reading.group is not None and reading.group == self._group:
             return []
         self._group = reading.group
+        if not self._parted:
+            return []
+        self._parted = False
         drafts = [
-            Draft(self.stream, f"{key}/close/{n}", _closed(self.stream, waits), Channel.IMPORTER)
+            Draft(
+                self.stream, f"{OWN}close/{key}/{n}", _closed(self.stream, waits), Channel.IMPORTER
+            )
             for n, waits in enumerate(self.open_calls)
         ]
         self.open_calls.clear()
@@ -106,4 +116,4 @@ def occurred(stamp: Any) -> tuple[int | None, Basis]:
         micros = (moment - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
         return None, Basis.UNKNOWN
-    return (micros, Basis.CLAIMED) if micros >= 0 else (None, Basis.UNKNOWN)
+    return (micros, Basis.CLAIMED) if 0 <= micros <= LAST_MICROS else (None, Basis.UNKNOWN)

@@ -37,9 +37,9 @@ from ..meter import METER, estimate
 from ..readers import claude_code as reader
 from ..readers.jsonvalues import DEPTH_REMARKED, depth, has_lone_surrogate, read_line
 from .chains import Chain, Known, occurred
-from .lines import RawLine
+from .lines import RawLine, lines
 from .meaning import Meaning, Remark, Translation
-from .names import facts_of, session_name, session_stream
+from .names import OPEN_KEY, OWN, facts_of, session_name, session_stream
 
 FORMAT = reader.NAME
 _KNOWN = frozenset(
@@ -56,22 +56,23 @@ _PLAIN = {
 """What a record of these types has; records of the other known types have a sessionId."""
 
 
-HEAD_BYTES = 1 << 18
-"""How much of a file `recognises` looks at."""
+LOOKED_AT_LINES, LOOKED_AT_BYTES = 200, 64 << 20
+"""How much of a file `recognises` looks at: whole lines, some of which are long."""
 
 
 def recognises(data: bytes) -> bool:
     """Whether a file looks like this format, from its first lines."""
-    head = data[:HEAD_BYTES]
-    rows = head.split(b"\n")
-    if len(head) < len(data) and len(rows) > 1:
-        rows.pop()  # cut by us, not by its writer
-    for row in rows[:200]:
-        found = read_line(row)
+    seen = 0
+    for n, row in enumerate(lines(data)):
+        if n == LOOKED_AT_LINES or seen > LOOKED_AT_BYTES:
+            return False
+        seen += len(row.data)
+        found = read_line(row.data)
         if any(is_map(v.value) and _is_ours(v.value) for v in found.values):
             return True
-    only = rows[0] if len(rows) == 1 and len(head) == len(data) else b""
-    return only.lstrip().startswith(b"{") and b'"type"' in only and not read_line(only).values
+        if n == 0 and not row.ended and not found.values:
+            return row.data.lstrip().startswith(b"{") and b'"type"' in row.data
+    return False
 
 
 def _is_ours(record: Mapping[str, Any]) -> bool:
@@ -91,7 +92,7 @@ Prior = Callable[[str], Mapping[str, str]]
 
 
 def translate(
-    lines: Iterable[RawLine],
+    rows: Iterable[RawLine],
     *,
     source: str,
     store: str,
@@ -103,7 +104,7 @@ def translate(
     A record whose uuid another source gave to other content (`prior`) replaces that item.
     """
     translator = _Translator(source, store, session, prior or (lambda _: {}))
-    for line in lines:
+    for line in rows:
         translator.line(line)
     translator.finish()
     return translator.out
@@ -310,8 +311,8 @@ class _Translator:
             tip = assigned[parent, parent_key]
             return SessionOpened(store, relation, FORMAT, parent, tip.seq, tip.digest)
 
-        draft = Draft(stream, "open", opened, Channel.IMPORTER)
-        self.out.meanings.append(Meaning(stream, "open", [draft]))
+        draft = Draft(stream, OPEN_KEY, opened, Channel.IMPORTER)
+        self.out.meanings.append(Meaning(stream, OPEN_KEY, [draft]))
         self.out.sessions.append(name)
         return Chain(stream, side=side)
 
@@ -364,7 +365,7 @@ class _Translator:
         return [Meaning(chain.stream, key, [_event(chain, key, event)])]
 
     def _item(self, record: dict[str, Any], data: bytes, spot: _Spot, chain: Chain) -> Meaning:
-        reading = self._spoken(reader.reading(record), chain)
+        reading = reader.spoken(reader.reading(record), chain.calls.get)
         self._remark_item(record, reading, chain, spot.line, spot.at)
         key, replaces = spot.key, spot.item != spot.key
         before = [] if spot.again else chain.closers(reading, key)
@@ -387,16 +388,6 @@ class _Translator:
         usage = self._usage(record, key, chain)
         drafts = [item] if replaces else [*before, *route, item, *usage]
         return Meaning(chain.stream, key, drafts, drafts.index(item), reading)
-
-    def _spoken(self, reading: Reading, chain: Chain) -> Reading:
-        """Results speak with the channel of what was called."""
-        parts = tuple(
-            replace(p, channel=reader.channel_of_result(chain.calls.get(p.call_id or "")))
-            if p.kind is PartKind.TOOL_RESULT
-            else p
-            for p in reading.parts
-        )
-        return Reading(reading.role, parts, reading.group)
 
     def _remark_item(
         self, record: dict[str, Any], reading: Reading, chain: Chain, line: RawLine, at: int
@@ -437,7 +428,9 @@ class _Translator:
         ):
             return []
         chain.model = model
-        return [_event(chain, f"{key}/route", RouteChanged("anthropic", reader.name_of(model)))]
+        return [
+            _event(chain, f"{OWN}route/{key}", RouteChanged("anthropic", reader.name_of(model)))
+        ]
 
     def _usage(self, record: dict[str, Any], key: str, chain: Chain) -> list[Draft]:
         message = record.get("message")
@@ -453,7 +446,7 @@ class _Translator:
             "cache_creation_input_tokens",
         )
         report = UsageReported(reader.name_of(group), *(_count(usage.get(name)) for name in names))
-        return [_event(chain, f"{key}/usage", report)]
+        return [_event(chain, f"{OWN}usage/{key}", report)]
 
 
 _REMARKS = {

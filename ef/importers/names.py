@@ -9,6 +9,9 @@ from ..events import ItemFacts, Reading
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 SESSION_PREFIX = "session/"
+OWN = "ef:"
+"""Keys that begin so are ours: a caller's key never does."""
+OPEN_KEY = OWN + "open"
 
 
 def session_name(given: str) -> str:

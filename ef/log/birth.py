@@ -9,6 +9,7 @@ from ..codec.digests import SALT_BYTES, ZERO
 from ..errors import NotFound, StoreUnavailable
 from ..events import Channel, StoreOpened
 from .base import EMPTY, GENESIS_STREAM, Draft, Tip, prepare
+from .folder import is_empty
 from .lmdb_env import create
 from .rows import put_records
 
@@ -32,7 +33,7 @@ def is_there(path: Path) -> bool:
             return False
         why = "it exists and is not a store"
         if path.is_dir():
-            if not any(path.iterdir()):
+            if is_empty(path):
                 return False
             why = "the folder holds no data.mdb"
     except (OSError, ValueError) as fault:

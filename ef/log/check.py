@@ -14,8 +14,10 @@ from ..codec.record import decode_frame
 from ..errors import DamageError, EfError
 from ..events import Header, UnknownEvent
 from .base import Record, Tip
+from .folder import mode_notes
 from .lmdb_log import LmdbLog
 from .rows import KEY, LOG, SEQ, STREAM, U64, stream_hash, stream_row
+from .transactions import DATABASES
 
 PROBLEMS_MAX = 200
 
@@ -41,6 +43,11 @@ class Checked:
     digest: bytes = ZERO
     tips: dict[str, Tip] = field(default_factory=dict[str, Tip])
     unknown: set[str] = field(default_factory=set[str])
+    notes: list[str] = field(default_factory=list[str])
+    """What is no damage and should be known."""
+
+    origins: dict[str, Header] = field(default_factory=dict[str, Header])
+    """The sources that records come from, each with the first record that names it."""
 
 
 class Checker:
@@ -62,6 +69,7 @@ class Checker:
             if not self._quick:
                 self._indexes()
             self._tip_file()
+            self._surroundings()
         except DamageError as fault:
             self._say(str(fault), "the data file")
         return self.out
@@ -111,6 +119,8 @@ class Checker:
             self._digests.add(record.digest)
             self._rows[h.uuid] = record.position
             self._rows[stream_hash(h.stream) + U64.pack(h.seq)] = record.position
+        if h.origin is not None:
+            out.origins.setdefault(h.origin.source, h)
         out.tips[h.stream] = Tip(h.seq, record.digest)
         out.digest, out.position = record.digest, record.position
         out.events += 1
@@ -169,3 +179,13 @@ class Checker:
             self._say(what, "tip", verdict="rolled-back")
         elif self._log.at(position).digest != digest:
             self._say(f"position {position} held another record once", "tip", verdict="rolled-back")
+
+    def _surroundings(self) -> None:
+        """Remarks on what lies around the records: the tip file, modes, databases that are not ours."""
+        note = self._log.tipfile.note()
+        if note is not None and self.out.position > 0:
+            self.out.notes.append(note)
+        self.out.notes += mode_notes(self._log.path)
+        for name in self._log.databases():
+            if name not in DATABASES:
+                self.out.notes.append(f"the data file holds a database {name!r} that is not ef's")

@@ -1,18 +1,18 @@
 """The LMDB environment of a store: the only module that imports lmdb.
 
 Rules (each is here because a measurement forces it): `sync` and `metasync` on, never `writemap` or `map_async`,
-asserted from the environment's own flags; a store is born in a temporary folder and renamed into place; the lock
+asserted from the environment's own flags; a store is born in a temporary folder and moved into place; the lock
 file's inode is compared before each commit; an exception from a commit means that its outcome is unknown, so the
-environment is closed and opened again; a map that is full grows; a forked process opens its own environment.
+environment is closed and opened again; a map that is full grows; a forked process opens its own environment. What
+the medium or the rights do not let us write is opened for reading.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -21,7 +21,8 @@ from typing import Any, ClassVar, TypeVar
 import lmdb
 
 from ..errors import Busy, CannotWrite, Damaged, OutcomeUnknown, StoreUnavailable
-from . import databytes
+from . import databytes, folder
+from .folder import LOCK_BYTES as LOCK_BYTES
 from .transactions import DATABASES, ReadGate
 from .transactions import Txn as Txn
 
@@ -30,9 +31,7 @@ MAP_SIZES = (64 << 30, 4 << 30, 256 << 20)
 """Address space to ask for, largest first: it costs nothing but address space, which containers may limit."""
 
 READERS_MAX = 1022
-LOCK_BYTES = 17 * 4096
-"""What LMDB needs for that many readers, and a little more."""
-
+_MAY_ONLY_BE_READ = (errno.EROFS, errno.EACCES, errno.EPERM)
 _CORRUPT = (
     lmdb.CorruptedError,
     lmdb.PageNotFoundError,
@@ -106,6 +105,9 @@ class LmdbEnv:
             return True
 
     _name: tuple[int, int] = (0, 0)
+    readonly = False
+    """The store may be read here and not written. Without a lock file that can be written it is read without locks."""
+
     _stale = False
     """Its environment cannot be used: a parent's, or one that lost its map. It is opened anew when it is next used."""
 
@@ -118,7 +120,7 @@ class LmdbEnv:
                 path=self.path, why="LMDB would not be durable here", remedy="Report this, please."
             )
         self._env.reader_check()
-        self._lock_inode = os.stat(self.path / "lock.mdb").st_ino
+        self._lock_inode = 0 if self.readonly else os.stat(self.path / "lock.mdb").st_ino
         self._dbs: dict[bytes, Any] = {}
         for name in DATABASES:
             try:
@@ -132,18 +134,22 @@ class LmdbEnv:
 
     def _lmdb_open(self) -> Any:
         try:
-            write_lock_file(self.path)
+            folder.write_lock_file(self.path)
         except OSError as fault:
-            raise StoreUnavailable(
-                path=self.path,
-                why=f"its lock file is not there and cannot be made: {fault.strerror}",
-                remedy="Check the folder's rights and its disk.",
-            ) from None
+            if fault.errno not in _MAY_ONLY_BE_READ:
+                raise StoreUnavailable(
+                    path=self.path,
+                    why=f"its lock file is not there and cannot be made: {fault.strerror}",
+                    remedy="Check the folder's rights and its disk.",
+                ) from None
+        locks = os.access(self.path / "lock.mdb", os.W_OK)
+        self.readonly = not (locks and os.access(self.path / "data.mdb", os.W_OK))
         for size in self._sizes:
             try:
                 return lmdb.open(
-                    str(self.path), map_size=size, max_dbs=8, mode=0o600, create=False, readahead=False,
+                    os.fsencode(self.path), map_size=size, max_dbs=8, mode=0o600, create=False, readahead=False,
                     sync=True, metasync=True, writemap=False, map_async=False, max_readers=READERS_MAX,
+                    readonly=self.readonly, lock=locks,
                 )  # fmt: skip
             except lmdb.MemoryError:
                 continue
@@ -179,6 +185,11 @@ class LmdbEnv:
             raise self._unusable(fault) from None
         finally:
             self._gate.leave()
+
+    def names(self) -> list[bytes]:
+        """Names of all databases that the data file holds."""
+        with self.read() as txn:
+            return txn.names()
 
     def _begin_read(self, env: Any) -> Any:
         while True:
@@ -232,6 +243,12 @@ class LmdbEnv:
         """Run `work` in one write transaction and commit it durably. Raises CannotWrite, CommitFailed."""
         with self.write_lock:
             env = self._mine()
+            if self.readonly:
+                raise CannotWrite(
+                    path=self.path,
+                    why="the disk or its rights let it be read only",
+                    remedy="Copy the store to a folder that can be written.",
+                )
             self._lock_file_is_ours()
             while True:
                 try:
@@ -298,71 +315,31 @@ class LmdbEnv:
 
 
 def create(path: Path, fill: Callable[[Txn], None]) -> None:
-    """Make a store at `path`: born in a temporary folder with what `fill` puts, then renamed into place.
+    """Make a store at `path` (or where it links to): born in a temporary folder with what `fill` puts, then moved.
 
     Losing a race against another creator is no error: the other's store is there then.
     """
-    birth = None
+    target = path
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        birth = Path(
-            tempfile.mkdtemp(prefix=f".{path.name[:100]}.", suffix=".new", dir=path.parent)
-        )
-        write_lock_file(birth)
-        env = lmdb.open(
-            str(birth), map_size=1 << 20, max_dbs=8, mode=0o600, max_readers=READERS_MAX
-        )
-        try:
-            dbs = {name: env.open_db(name) for name in DATABASES}
-            with env.begin(write=True) as txn:
-                fill(Txn(txn, dbs))
-        finally:
-            env.close()
-        for file in birth.iterdir():
-            file.chmod(0o600)
-            fsync(file)
-        fsync(birth)
-        try:
-            birth.rename(path)
-        except OSError:
-            if not (path / "data.mdb").exists():
-                raise
-        else:
-            fsync(path.parent)
+        target = Path(os.path.realpath(path))
+        with folder.birthplace(target) as birth:
+            folder.write_lock_file(birth)
+            folder.new_file(birth / "data.mdb")
+            env = lmdb.open(
+                os.fsencode(birth), map_size=1 << 20, max_dbs=8, mode=0o600, max_readers=READERS_MAX
+            )
+            try:
+                dbs = {name: env.open_db(name) for name in DATABASES}
+                with env.begin(write=True) as txn:
+                    fill(Txn(txn, dbs))
+            finally:
+                env.close()
+            folder.settle(birth, target)
     except (OSError, ValueError, lmdb.Error) as fault:
-        raise CannotWrite(
-            path=path, why=str(fault), remedy="Give a folder that can be written."
-        ) from None
-    finally:
-        if birth is not None:
-            shutil.rmtree(birth, ignore_errors=True)
-
-
-def write_lock_file(folder: Path) -> None:
-    """Make the lock file, where there is none, without a hole in it.
-
-    LMDB would make it by its size alone and map it; on a full disk the first touch of a hole kills the process.
-    """
-    lock = folder / "lock.mdb"
-    if lock.exists():
-        return
-    handle, draft = tempfile.mkstemp(prefix="lock.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(bytes(LOCK_BYTES))
-        with contextlib.suppress(OSError):  # somebody else was first, or the disk has no links
-            os.link(draft, lock)
-    finally:
-        os.unlink(draft)
-
-
-def fsync(path: Path) -> None:
-    """Make a file's or a folder's entry durable."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        if not os.path.exists(target / "data.mdb"):
+            raise CannotWrite(
+                path=path, why=str(fault), remedy="Give a folder that can be written."
+            ) from None
 
 
 os.register_at_fork(after_in_child=LmdbEnv.forked)

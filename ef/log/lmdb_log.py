@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..codec.digests import SALT_BYTES
+from ..codec.digests import SALT_BYTES, ZERO
 from ..codec.record import unpack_body
-from ..errors import CannotWrite, Damaged, DamageError, NotFound
+from ..errors import CannotWrite, Damaged, DamageError, NotFound, RolledBack
 from ..events import Place, StoreOpened
 from .base import Appended, Draft, Prepared, Record, Tip, prepare
 from .birth import give_birth, is_there, missing
@@ -22,8 +22,10 @@ from .rows import LOG as LOG
 from .rows import (
     SEQ,
     SEQS,
-    STREAM,
+    STORED,
     View,
+    follows,
+    position_of,
     put_records,
     record_at,
     record_in,
@@ -32,6 +34,7 @@ from .rows import (
     stream_hash,
     stream_row,
     tip_row,
+    tip_rows,
 )
 from .rows import U64 as U64
 from .sources import SourceBytes
@@ -47,8 +50,8 @@ class _Moved(Exception):
     """Another process committed between our look and our write."""
 
 
-def _absent(stream: str, seq: int) -> Damaged:
-    return Damaged(where=f"stream {stream}, seq {seq}", what="the record is not there")
+def _bad(stream: str, seq: int, what: str = "the record is not there") -> Damaged:
+    return Damaged(where=f"stream {stream}, seq {seq}", what=what)
 
 
 class LmdbLog:
@@ -65,9 +68,10 @@ class LmdbLog:
         if genesis.header.kind != StoreOpened.__name__:
             raise Damaged(where="position 0", what="the first record is not the genesis of a store")
         self.store_id = genesis.header.key
+        self._rolled_back: str | None = None
         known = self.tipfile.read()
-        if known is not None and not self._held(*known):
-            self.tipfile.keep()
+        if known is not None:
+            self._compare(*known)
 
     @classmethod
     def open(
@@ -116,20 +120,40 @@ class LmdbLog:
     ) -> list[Appended]:
         """See base.Log.append. Raises TipConflict, KeyConflict, CannotWrite, OutcomeUnknown, InputRefused."""
         results: list[Appended] = []
-
-        def build(view: View) -> list[Prepared]:
-            results[:], new = prepare(
-                drafts,
-                view,
-                store_digest=view.store_tip()[1],
-                recorded_at=self._now(),
-                salt=self.salt,
-                expect=expect or {},
-            )
-            return new
-
-        self.write(build)
+        self.write(lambda view: self._built(view, drafts, expect or {}, results))
         return results
+
+    def append_in_turn(
+        self, make: Callable[[], tuple[Sequence[Draft], Mapping[str, Tip]]]
+    ) -> list[Appended]:
+        """Append what `make` gives while the store's write lock is held: nobody can come between its look and the
+        commit.
+
+        For drafts that rest on how a stream is, when others keep appending to it. `make` may read the log; it may run
+        again, so it must have no effects but its result.
+        """
+        results: list[Appended] = []
+        self._refuse_older_copy()
+        with self._env.write_lock:
+            self._write_locked(lambda view: self._built(view, *make(), results))
+        return results
+
+    def _built(
+        self,
+        view: View,
+        drafts: Sequence[Draft],
+        expect: Mapping[str, Tip],
+        results: list[Appended],
+    ) -> list[Prepared]:
+        results[:], new = prepare(
+            drafts,
+            view,
+            store_digest=view.store_tip()[1],
+            recorded_at=self._now(),
+            salt=self.salt,
+            expect=expect,
+        )
+        return new
 
     def salt(self) -> bytes:
         """Fresh bytes that keep a body's commitment from being guessed."""
@@ -143,7 +167,9 @@ class LmdbLog:
         """Put what `build` prepares from a view of the store; the first position. Durable when it returns.
 
         `build` may run again when another process committed in between, so it must have no effects but its result.
+        Raises RolledBack when the store was older than its tip file as it was opened.
         """
+        self._refuse_older_copy()
         with self._env.write_lock:
             for _ in range(OPTIMISTIC_TRIES):
                 with self._env.read() as txn:
@@ -157,6 +183,14 @@ class LmdbLog:
                     continue
                 return self._committed(tip[0] + 1, new)
             return self._write_locked(build)
+
+    def _refuse_older_copy(self) -> None:
+        if self._rolled_back is not None:
+            what = (
+                f"{self._rolled_back}; nothing is appended until the newer copy is put back, or the file tip is "
+                "deleted because this copy is wanted"
+            )
+            raise RolledBack(where=f"store {self.path}", what=what)
 
     def _write_locked(self, build: Callable[[View], list[Prepared]]) -> int:
         """Under contention: prepare while holding the write lock, so that nobody starves."""
@@ -201,14 +235,23 @@ class LmdbLog:
             found = record_of_key(txn, last.header.stream, last.header.key)
             return found is not None and found.digest == last.digest
 
-    def _held(self, position: int, digest: bytes) -> bool:
-        """Whether the store holds this record at this position."""
+    def _compare(self, position: int, digest: bytes) -> None:
+        """Compare the store with what the tip file says of it. What the store does not hold, the file keeps naming."""
+        at = U64.pack(min(position, SEQS - 1))
         with self._env.read() as txn:
-            frame = txn.get(LOG, U64.pack(position)) if position < SEQS else None
+            last, frame = txn.last(LOG), txn.get(LOG, at)
         try:
-            return frame is not None and record_in(U64.pack(position), frame).digest == digest
+            end = position_of(last[0]) if last else -1
+            held = record_in(at, frame).digest if frame is not None else None
         except DamageError:
-            return False
+            self.tipfile.keep()
+            return
+        if held != digest:
+            self.tipfile.keep()
+        if end < position:
+            self._rolled_back = f"it ends at position {end}, and its tip was once at {position}"
+        elif held not in (None, digest):
+            self._rolled_back = f"its position {position} held another record once"
 
     def on_commit(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Call `notify` after each commit of this process; returns what ends that."""
@@ -243,25 +286,40 @@ class LmdbLog:
             if at is not None:
                 return record_of_seq(txn, stream, seq, at)
             if 0 < seq <= tip_row(txn, stream).seq:
-                raise _absent(stream, seq)
+                raise _bad(stream, seq)
         raise NotFound(
             what="event", name=seq, where=f"stream {stream}", remedy="Its seqs begin at 1."
         )
 
     def read(self, stream: str, *, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """See base.Log.read. Reads in pages, so that no reader stays open while the caller works."""
-        last = self.tip(stream).seq
-        last = last if upto is None else min(upto, last)
+        tip = self.tip(stream)
+        last = tip.seq if upto is None else min(upto, tip.seq)
+        digest = self._digest_before(stream, after + 1) if after < last else None
         while after < last:
             with self._env.read() as txn:
                 page = self._page(txn, stream, after + 1, min(PAGE_RECORDS, last - after))
             for record in page:
                 after += 1
                 if record.header.seq != after:
-                    raise _absent(stream, after)
+                    raise _bad(stream, after)
+                if digest is not None and not follows(record, digest):
+                    raise _bad(stream, after, "it does not follow the record before it")
+                digest = record.digest
+                if after == tip.seq and digest != tip.digest and record.header.kind != STORED:
+                    raise _bad(stream, after, "it is not the record that its tip row names")
                 yield record
             if not page:
-                raise _absent(stream, after + 1)
+                raise _bad(stream, after + 1)
+
+    def _digest_before(self, stream: str, seq: int) -> bytes | None:
+        """The digest that this record must name; None when the one before it cannot be read: that is its own damage."""
+        if seq <= 1:
+            return ZERO
+        try:
+            return self.get(stream, seq - 1).digest
+        except DamageError:
+            return None
 
     def stored(self, stream: str, first: int = 0) -> Iterator[Record]:
         """Records of a stream in seq order from seq `first`, gaps allowed: for streams that a recorder filled."""
@@ -302,10 +360,24 @@ class LmdbLog:
 
     def streams(self, prefix: str = "") -> Iterator[tuple[str, Tip]]:
         """See base.Log.streams; in no particular order."""
-        for key, row in self.rows(STREAM):
-            name, tip = stream_row(row, key.hex())
-            if name.startswith(prefix):
-                yield name, tip
+        lost: list[str] = []
+        page: list[tuple[bytes, bytes]] = []
+        while True:
+            with self._env.read() as txn:
+                page, without = tip_rows(txn, page[-1][0] if page else b"", PAGE_RECORDS)
+            for key, row in page:
+                name, tip = stream_row(row, key.hex())
+                if name.startswith(prefix):
+                    yield name, tip
+            lost += [name for name in without if "/" not in name or name.startswith(prefix)]
+            if len(page) < PAGE_RECORDS:
+                break
+        if lost:
+            raise Damaged(where=f"stream {lost[0]}", what="its tip row is not there")
+
+    def databases(self) -> list[bytes]:
+        """Names of all databases in the data file, for verify."""
+        return self._env.names()
 
     def rows(self, db: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Raw entries of one database, for verify."""

@@ -16,6 +16,7 @@ from ..codec import cbor
 from ..codec.digests import DIGEST_BYTES, event_uuid
 from ..codec.record import decode_frame
 from ..errors import Damaged
+from ..events import StoredEvent
 from ..events.shapes import is_list
 from .base import EMPTY, Prepared, Record, Tip
 from .transactions import DATABASES, Txn
@@ -24,6 +25,8 @@ LOG, SEQ, KEY, STREAM = DATABASES
 U64 = struct.Struct(">Q")
 SEQS = 2**64
 """Seqs and positions are below this."""
+
+STORED = StoredEvent.__name__
 
 
 def stream_hash(name: str) -> bytes:
@@ -102,6 +105,33 @@ def tip_row(txn: Txn, stream: str) -> Tip:
     if name != stream:
         raise Damaged(where=f"stream {stream}", what="its tip row is that of another stream")
     return tip
+
+
+def tip_rows(txn: Txn, after: bytes, limit: int) -> tuple[list[tuple[bytes, bytes]], list[str]]:
+    """Up to `limit` rows of `stream` behind a key, and the names of streams between them whose row is not there."""
+    rows = txn.scan(STREAM, after + b"\0", limit)
+    last = rows[-1][0] if len(rows) == limit else b"\xff" * 17
+    known = {key for key, _ in rows}
+    hashes = txn.prefixes(SEQ, 16, after + b"\xff" * 9 if after else b"\0", last)
+    return rows, [_name_behind(txn, found) for found in hashes if found not in known]
+
+
+def _name_behind(txn: Txn, hash_: bytes) -> str:
+    """The name that a stream's first record gives it; its hash when that cannot be read."""
+    try:
+        name = record_at(txn, txn.scan(SEQ, hash_, 1)[0][1]).header.stream
+    except Damaged:
+        return hash_.hex()
+    return name if stream_hash(name) == hash_ else hash_.hex()
+
+
+def follows(record: Record, digest: bytes) -> bool:
+    """Whether a record follows the one with this digest in its stream.
+
+    What a recorder stored follows in the order of storing. A first event of a session may continue another session.
+    """
+    h = record.header
+    return h.prev_stream == digest or h.kind == STORED or (h.seq == 1 and h.kind == "SessionOpened")
 
 
 def put_records(txn: Txn, new: Sequence[Prepared], position: int) -> None:

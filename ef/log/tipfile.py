@@ -71,8 +71,16 @@ class TipFile:
         with contextlib.suppress(OSError):
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "w") as file:
+                os.fchmod(handle, 0o600)
                 file.write(f"ef-tip 1 {newest[0]} {newest[1].hex()}\n")
             draft.replace(self._path)
+
+    def note(self) -> str | None:
+        """A remark when there is nothing that would show that an older copy of the store was put back."""
+        if self.read() is not None:
+            return None
+        why = "cannot be read" if os.path.lexists(self._path) else "is not there"
+        return f"the file tip {why}: that an older copy was put back would not be noticed"
 
     def read(self) -> tuple[int, bytes] | None:
         """(position, digest), or None when the file is absent or cannot be read."""

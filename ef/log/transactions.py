@@ -41,6 +41,19 @@ class Txn:
                     break
         return found
 
+    def prefixes(self, db: bytes, size: int, first: bytes, last: bytes) -> list[bytes]:
+        """The different beginnings of `size` bytes that keys have, between `first` and `last`; one look for each."""
+        cursor = self._txn.cursor(self._dbs[db])
+        found: list[bytes] = []
+        while cursor.set_range(first) and (prefix := cursor.key()[:size]) <= last:
+            found.append(prefix)
+            first = prefix + b"\xff" * 9
+        return found
+
+    def names(self) -> list[bytes]:
+        """Names of all databases, ours or not."""
+        return list(self._txn.cursor().iternext(keys=True, values=False))
+
     def put(self, db: bytes, key: bytes, value: bytes, *, fresh: bool) -> None:
         """Put an entry; `fresh` demands that the key was not there. LMDB answers False instead of raising."""
         if not self._txn.put(key, value, db=self._dbs[db], overwrite=not fresh):

@@ -1,10 +1,11 @@
 """Surface nodes -> messages in Anthropic's form. Pure.
 
 Rules: the items of one model response become one assistant message; results follow it in one user message, before other
-text, in the order of the calls. Calls and results are a bijection in what is handed out: a call without a result is
-closed by a stand-in when an event closed it, else it is pending and not handed out; a late result is not shown; a
-result whose call is not in sight becomes text that says so; so does an opaque block that would be taken for a call or a
-result, or for no block at all. Other blocks are the provider's own, byte for byte as JSON values.
+text, in the order of the calls; responses that nothing of the user's parts are one message. Calls and results are a
+bijection in what is handed out: a call without a result is closed by a stand-in when an event closed it, else it is
+pending and not handed out; a late result is shown once, as text, where it came; a result whose call is not in sight
+becomes text that says so; so does an opaque block that would be taken for a call or a result, or for no block at all.
+Other blocks are the provider's own, byte for byte as JSON values.
 """
 
 from __future__ import annotations
@@ -51,9 +52,11 @@ def messages(
     turn = _Turn()
     for node in nodes:
         if node.role == "assistant":
-            if node.group is None or node.group != turn.group:
+            other = node.group is None or node.group != turn.group
+            if other and (turn.user or turn.results):
                 _flush(turn, out, closed)
-                turn = _Turn(node.group)
+                turn = _Turn()
+            turn.group = node.group
             _assistant(node, turn, results, closed)
         else:
             _user(node, turn, answered, late)
@@ -82,7 +85,9 @@ def _user(
             turn.user.append(_block(part))
         elif place in answered and answered[place] in turn.calls:
             turn.results[answered[place]] = part
-        elif place not in late:
+        elif place in late:
+            turn.user.append(_unpaired(part, "which was closed before it came"))
+        else:
             turn.user.append(_unpaired(part))
 
 
@@ -120,13 +125,13 @@ def _shown_calls(turn: _Turn) -> set[Place]:
     return set(chosen.values())
 
 
-def _unpaired(result: Part) -> dict[str, Any]:
-    note = f"[result of call {result.call_id}, which is not in sight]"
+def _unpaired(result: Part, why: str = "which is not in sight") -> dict[str, Any]:
+    note = f"[result of call {result.call_id}, {why}]"
     return {"type": "text", "text": f"{note}\n{result.text}"}
 
 
 def _closing(call: Any, outcome: str | None) -> dict[str, Any]:
-    text = f"[no result was recorded: the call is closed as {outcome or 'outcome unknown'}]"
+    text = f"[closed as {outcome or 'outcome unknown'}: no result had come when the next response began]"
     return {"type": "tool_result", "tool_use_id": call.get("id"), "content": text, "is_error": True}
 
 

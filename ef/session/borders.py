@@ -8,11 +8,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..codec.cbor import encode
+from ..codec.limits import DEPTH_MAX
 from ..errors import InputRefused, UsageError
 from ..events import AnchorKey, Authority, Kind
+from ..events.shapes import is_list, is_map
+from ..importers.names import OWN
 
 ITEM_BYTES_MAX = 64 << 20
-_Key = Annotated[str, Field(min_length=1, max_length=128)]
+VALUE_BYTES_MAX = 64 << 10
+KEY_BYTES_MAX = 200
+RESERVED = (OWN, "an:")
 
 
 class Message(BaseModel):
@@ -36,7 +42,7 @@ class Declaration(BaseModel):
     authority: Authority | None = None
     unit: Annotated[str, Field(max_length=60)] | None = None
     because: Annotated[str, Field(max_length=4000)] | None = None
-    idempotency_key: _Key | None = None
+    idempotency_key: str | None = None
 
 
 def message_bytes(message: Mapping[str, Any]) -> bytes:
@@ -74,8 +80,8 @@ def message_bytes(message: Mapping[str, Any]) -> bytes:
     return data
 
 
-def declaration(**given: Any) -> Declaration:
-    """A checked declaration. Raises UsageError, naming the field."""
+def declaration(value: Any, **given: Any) -> Declaration:
+    """A checked declaration. Raises UsageError, naming the field, or InputRefused."""
     given = {
         name: value if value is None or name not in ("kind", "authority") else _named(name, value)
         for name, value in given.items()
@@ -84,6 +90,7 @@ def declaration(**given: Any) -> Declaration:
         found = Declaration.model_validate(given)
     except ValidationError as fault:
         raise UsageError(detail=f"declaration: {_said(fault)}") from None
+    _checked_value(value)
     if AnchorKey.parse(found.key) is None:
         raise UsageError(
             detail=f"key {found.key!r} is not namespace/entity/property, e.g. config/server/timeout"
@@ -115,9 +122,46 @@ def checked_key(key: str | None) -> str | None:
     if key is None:
         return None
     given: Any = key
-    good = isinstance(given, str) and 0 < len(given) <= 128
+    good = isinstance(given, str) and 0 < len(given.encode("utf-8", "replace")) <= KEY_BYTES_MAX
     if not good or key.encode("utf-8", "replace").decode() != key:
         raise UsageError(
-            detail=f"idempotency key {str(key)[:60]!r}: give 1 to 128 characters of text"
+            detail=f"idempotency key {str(key)[:60]!r}: give text of 1 to {KEY_BYTES_MAX} bytes"
+        )
+    if key.startswith(RESERVED):
+        raise UsageError(
+            detail=f"idempotency key {key[:60]!r}: {' and '.join(RESERVED)} begin keys of ef's own; choose another"
         )
     return key
+
+
+def _checked_value(value: Any) -> None:
+    """A declared value: null, bool, int, text, lists and maps of those, of bounded size. Raises InputRefused."""
+    if _has_bytes(value):
+        raise InputRefused(
+            where="value",
+            why="it holds bytes",
+            remedy="Give null, booleans, integers, text, lists or maps.",
+        )
+    size = len(encode(value, where="value"))
+    if size > VALUE_BYTES_MAX:
+        raise InputRefused(
+            where="value",
+            why=f"it has {size} bytes, more than {VALUE_BYTES_MAX}",
+            remedy="Append it as a message and declare what it says.",
+        )
+
+
+def _has_bytes(value: Any) -> bool:
+    """Looks at most DEPTH_MAX deep, so that a value that holds itself comes to an end; `encode` refuses that one."""
+    layer: list[Any] = [value]
+    for _ in range(DEPTH_MAX):
+        below: list[Any] = []
+        for each in layer:
+            if isinstance(each, (bytes, bytearray)):
+                return True
+            if is_map(each):
+                below += each.values()
+            elif is_list(each) or isinstance(each, tuple):
+                below += each
+        layer = below[: 1 << 16]
+    return False

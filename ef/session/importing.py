@@ -28,7 +28,7 @@ from ..events.shapes import is_map
 from ..importers import claude_code
 from ..importers.lines import chunks, lines
 from ..importers.meaning import Translation
-from ..importers.names import session_stream
+from ..importers.names import OPEN_KEY, session_stream
 from ..log import Draft, source_stream
 from ..log.lmdb_log import LmdbLog
 from ..readers.jsonvalues import parse
@@ -194,7 +194,7 @@ def _source_drafts(
 
     start, line = (known.length, 1 + data.count(b"\n", 0, known.length)) if known else (0, 1)
     if known is None:
-        yield draft("open", SourceOpened(source, claude_code.FORMAT, where))
+        yield draft(OPEN_KEY, SourceOpened(source, claude_code.FORMAT, where))
         if earlier is not None:
             yield draft("rewritten", SourceRewritten(earlier.id, where))
     else:

@@ -100,8 +100,5 @@ def session_drafts(log: Log, meanings: Iterable[Meaning]) -> list[Draft]:
 
 
 def _observed(observers: Observers, reading: Reading, item: Draft, *, known: bool) -> list[Draft]:
-    replaced = not isinstance(item.event, ItemAppended)
-    if replaced:
-        return []
-    proposals = observers.item(reading)
+    proposals = observers.item(reading, replaces=not isinstance(item.event, ItemAppended))
     return [] if known else anchor_drafts(item, proposals)

@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from ..errors import NotFound, UsageError
+from ..importers.chains import LAST_MICROS
 from ..log import Log
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,7 +55,7 @@ def _micros(text: str) -> int:
 
 def iso(micros: int | None) -> str | None:
     """ISO 8601 UTC text of microseconds since 1970; None stays None (unknown is never a guess)."""
-    if micros is None:
+    if micros is None or micros > LAST_MICROS:  # a foreign store may hold what no calendar can show
         return None
     return (
         (_EPOCH + timedelta(microseconds=micros))

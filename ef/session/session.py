@@ -6,16 +6,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..audit import Audit, Holds, audit, hold, lifecycle
+from ..audit import Audit, Holds, audit, hold
 from ..codec.digests import anchor_id, value_digest
-from ..errors import (
-    Busy,
-    InputRefused,
-    NotAllowed,
-    NotFound,
-    TipConflict,
-    UsageError,
-)
+from ..errors import InputRefused, KeyConflict, NotAllowed, NotFound, TipConflict, UsageError
 from ..events import (
     Anchor,
     AnchorDeclared,
@@ -26,24 +19,28 @@ from ..events import (
     Channel,
     Group,
     ItemAppended,
+    ItemReplaced,
     Kind,
     Part,
+    PartKind,
     Reading,
     Recorded,
     Rule,
     SessionOpened,
     SourceRef,
 )
-from ..importers.names import facts_of, session_stream
-from ..log import Draft
+from ..importers.names import OPEN_KEY, OWN, facts_of, session_stream
+from ..log import Appended, Draft, Tip
 from ..log import items as log_items
 from ..log.items import reading_of
 from ..log.lmdb_log import LmdbLog
 from ..meter import METER, estimate
 from ..projections.working import Working
 from ..readers import anthropic
+from ..readers.claude_code import spoken
+from ..readers.jsonvalues import parse
 from ..reducers import gate
-from ..reducers.heads import Head
+from ..reducers.heads import Head, lifecycle
 from ..reducers.observers import Observers
 from ..reducers.surface import Node
 from ..render import anthropic as rendered
@@ -54,11 +51,13 @@ from .moments import At, resolve
 from .views import Context, Difference, NodeView, State
 
 EXCERPT_CHARS = 160
-APPEND_TRIES = 16
+APPEND_TRIES = 3
 _DEFAULT_AUTHORITY = {
     Kind.OBJECTIVE: Authority.NORMATIVE, Kind.CONSTRAINT: Authority.NORMATIVE, Kind.DECISION: Authority.DECISION,
     Kind.VALUE: Authority.NORMATIVE, Kind.OBLIGATION: Authority.NORMATIVE,
 }  # fmt: skip
+
+_Made = tuple[list[Draft], dict[str, Tip], Callable[[list[Appended]], int]]
 
 
 class Session:
@@ -98,7 +97,7 @@ class Session:
         OutcomeUnknown, Busy.
         """
         data = message_bytes(message)
-        key = checked_key(key) or self._random_key()
+        name = checked_key(key) or self._random_key()
         reading = anthropic.read(data, channel=_channel(channel))
         if not reading.parts or reading.role == "opaque":
             raise InputRefused(
@@ -106,13 +105,42 @@ class Session:
                 why="it has no content that can be read",
                 remedy='Give {"role": "user" or "assistant", "content": text or a list of blocks}.',
             )
-        known = self._log.find(self._stream, key)
+        known = self._log.find(self._stream, name)
+        if known is not None:
+            self._same_or_conflict(known, name, data, reading)
+            return known
+        with self._lock:
+            for _ in range(APPEND_TRIES):
+                drafts, expect, done = self._drafts(name, data, reading)
+                try:
+                    return done(self._log.append(drafts, expect=expect))
+                except TipConflict:
+                    continue
+            return self._append_in_turn(name, data, reading)
+
+    def _append_in_turn(self, name: str, data: bytes, reading: Reading) -> int:
+        """Others keep coming first: look and append while the store's write lock is held, so that nobody starves."""
+        made: list[_Made] = []
+
+        def make() -> tuple[list[Draft], dict[str, Tip]]:
+            made[:] = [self._drafts(name, data, reading)]
+            return made[0][0], made[0][1]
+
+        appended = self._log.append_in_turn(make)
+        return made[0][2](appended)
+
+    def _drafts(self, name: str, data: bytes, reading: Reading) -> _Made:
+        """Drafts of an item on the session as it is now, the tip that they rest on, and what to do when they are in."""
+        tip = self._log.tip(self._stream)
+        working = self._caught_up()
+        observers = self._caught_up_observers().copy()
+        reading = spoken(reading, observers.call)
         group = None
         if reading.role == "assistant":
-            group = Group(reading.group) if reading.group else Group("i:" + key, inferred=True)
+            group = Group(reading.group) if reading.group else Group("i:" + name, inferred=True)
         item = Draft(
             self._stream,
-            key,
+            name,
             ItemAppended(data),
             Channel.OPERATOR,
             basis=Basis.EQUAL,
@@ -120,30 +148,29 @@ class Session:
             item=facts_of(reading, METER, estimate(reading)),
             reader=(anthropic.NAME, anthropic.VERSION),
         )
-        if known is not None:
-            return self._log.append([item])[0].seq
-        for _ in range(APPEND_TRIES):
-            try:
-                return self._append(item, reading, group)
-            except TipConflict:
-                continue
-        raise Busy(path=self._log.path, why=f"other writers kept appending to session {self.id}")
-
-    def _append(self, item: Draft, reading: Reading, group: Group | None) -> int:
-        """One try, conditional on the session being as it was looked at: what is derived from it depends on that."""
-        with self._lock:
-            return self._append_looked_at(item, reading, group)
-
-    def _append_looked_at(self, item: Draft, reading: Reading, group: Group | None) -> int:
-        tip = self._log.tip(self._stream)
-        working = self._caught_up()
-        drafts = [*self._opening(), *self._closers(working, group, item.key), item]
+        drafts = [*self._opening(), *self._closers(working, group, name), item]
         place = len(drafts) - 1
-        observers, self._observers = self._caught_up_observers(), None
         drafts += anchor_drafts(item, observers.item(reading))
-        appended = self._log.append(drafts, expect={self._stream: tip})
-        self._observers, self._observed = observers, appended[-1].seq
-        return appended[place].seq
+
+        def done(appended: list[Appended]) -> int:
+            self._observers, self._observed = observers, appended[-1].seq
+            return appended[place].seq
+
+        return drafts, {self._stream: tip}, done
+
+    def _same_or_conflict(self, seq: int, name: str, data: bytes, reading: Reading) -> None:
+        """A retry says the same again: the same JSON, spoken by the same."""
+        record = self._log.get(self._stream, seq)
+        facts = record.header.item
+        differs = "kind"
+        if facts is not None:
+            pairs = zip(reading.parts, facts.parts, strict=False)
+            texts = [(p, f) for p, f in pairs if p.kind is not PartKind.TOOL_RESULT]
+            differs = "" if all(p.channel is f.channel for p, f in texts) else "channel"
+            if parse(self._log.body(record)) != parse(data):
+                differs = "body"
+        if differs:
+            raise KeyConflict(stream=self._stream, key=name, seq=seq, difference=differs)
 
     def declare(
         self,
@@ -165,6 +192,7 @@ class Session:
         InputRefused (the quote is not in the item; a value that cannot be stored), NotFound, NotAllowed.
         """
         given = declaration(
+            value,
             kind=kind,
             key=key,
             quote=quote,
@@ -180,12 +208,12 @@ class Session:
                 what=f"to declare {given.kind.value}",
                 why="the operator states norms and decisions; runs state evidence",
             )
-        name = given.idempotency_key or self._random_key()
+        name = checked_key(given.idempotency_key) or self._random_key()
         refs = self._cite(given.quote, given.source)
         anchor_key = AnchorKey.parse(given.key)
         assert anchor_key is not None
         rule = Rule("declare/operator", 1)
-        ground = [[r.item_key, r.part, r.start, r.end] for r in refs] or [[name]]
+        ground = [[name], *([r.item_key, r.part, r.start, r.end] for r in refs)]
         anchor = Anchor(
             anchor_id(self._stream, given.kind.value, key, ground, [rule.name, rule.version]),
             given.kind,
@@ -234,26 +262,33 @@ class Session:
         if self._log.tip(self._stream).seq:
             return []
         event = SessionOpened(self._log.store_id, "root", anthropic.NAME)
-        return [Draft(self._stream, "open", event, Channel.OPERATOR, basis=Basis.EQUAL)]
+        return [Draft(self._stream, OPEN_KEY, event, Channel.OPERATOR, basis=Basis.EQUAL)]
 
     def _closers(self, working: Working, group: Group | None, key: str) -> list[Draft]:
-        """A new model response begins: calls that still wait get no result any more."""
+        """A new model response begins, with the user's side between: calls that still wait get no result any more."""
         nodes = working.surface.nodes
-        newest = next((n.group for n in reversed(nodes.values()) if n.group is not None), None)
-        if group is None or group.id == newest:
+        newest = next(reversed(nodes.values()), None)
+        if group is None or newest is None or newest.facts.role == "assistant":
+            return []
+        before = next((n.group for n in reversed(nodes.values()) if n.group is not None), None)
+        if group.id == before:
             return []
         waiting = sorted((p, call) for call, places in working.surface.open.items() for p in places)
         return [
             Draft(
-                self._stream, f"{key}/close/{n}", CallClosed(call, seq, part, "interrupted"), Channel.OPERATOR,
+                self._stream,
+                f"{OWN}close/{key}/{n}",
+                CallClosed(call, seq, part, "interrupted"),
+                Channel.OPERATOR,
                 basis=Basis.EQUAL,
             )
             for n, ((seq, part), call) in enumerate(waiting)
-        ]  # fmt: skip
+        ]
 
     # Reading.
 
     def _caught_up(self) -> Working:
+        """The projection of now. Only under the session's lock: it is taken further in place."""
         self._working.apply(log_items.recorded(self._log, self._stream, after=self._working.seq))
         return self._working
 
@@ -261,18 +296,27 @@ class Session:
         if self._observers is None:
             self._observers, self._observed = Observers(), 0
         for record in self._log.read(self._stream, after=self._observed):
-            if record.header.kind == ItemAppended.__name__:
-                self._observers.item(reading_of(self._log, record))
+            kind = record.header.kind
+            if kind in (ItemAppended.__name__, ItemReplaced.__name__):
+                replaces = kind == ItemReplaced.__name__
+                self._observers.item(reading_of(self._log, record), replaces=replaces)
             self._observed = record.header.seq
         return self._observers
 
     def working(self, at: At = None, *, recorded: bool = False) -> Working:
-        """The working projection as of a moment: a seq, an ISO time, or now."""
+        """The working projection as of a moment (a seq, an ISO time, or now), built from the log for the caller."""
         self._must_exist()
         seq = resolve(self._log, self._stream, at, recorded=recorded)
-        if seq == self.seq:
-            return self._caught_up()
         return Working(self._stream).apply(log_items.recorded(self._log, self._stream, upto=seq))
+
+    def _at(self, at: At, recorded: bool) -> Working:
+        """The projection as of a moment: the session's own, taken further, where that is enough. Under the lock."""
+        self._must_exist()
+        seq = resolve(self._log, self._stream, at, recorded=recorded)
+        own = self._working
+        if seq < own.seq:
+            return self.working(seq)
+        return own.apply(log_items.recorded(self._log, self._stream, after=own.seq, upto=seq))
 
     def _must_exist(self) -> None:
         if self.seq == 0:
@@ -290,7 +334,10 @@ class Session:
 
     def context(self, at: At = None, *, recorded: bool = False) -> Context:
         """What the model would see at a moment. Never writes."""
-        working = self.working(at, recorded=recorded)
+        with self._lock:
+            return self._context(self._at(at, recorded))
+
+    def _context(self, working: Working) -> Context:
         surface = working.surface
         shown: list[rendered.Shown] = []
         nodes: list[NodeView] = []
@@ -307,17 +354,28 @@ class Session:
         )
         digest = value_digest(canonical(messages)).hex()
         tokens = sum(n.tokens or 0 for n in nodes)
-        return Context(self.id, working.seq, tokens, tuple(nodes), messages, digest)
+        return Context(
+            self.id,
+            working.seq,
+            tokens,
+            tuple(nodes),
+            messages,
+            digest,
+            working.described.compactions,
+        )
 
     def state(self, at: At = None, *, recorded: bool = False) -> State:
         """What holds at a moment, each value with its exact quoted evidence. Never writes."""
-        working = self.working(at, recorded=recorded)
+        with self._lock:
+            return self._state(self._at(at, recorded))
+
+    def _state(self, working: Working) -> State:
         heads, contested = working.heads.heads, working.heads.contested
         return State(
             self.id,
             working.seq,
             working.state_digest().hex(),
-            {k: self._hold(h, lifecycle(k, heads, contested)) for k, h in sorted(heads.items())},
+            {k: self._hold(h, lifecycle(working.heads, k)) for k, h in sorted(heads.items())},
             {k: self._hold(h, "contested") for k, h in sorted(contested.items())},
         )
 
@@ -333,7 +391,7 @@ class Session:
             a,
             b,
             {k: h for k, h in new.items() if k not in old},
-            {k: (old[k], h) for k, h in new.items() if k in old and old[k].seq != h.seq},
+            {k: (old[k], h) for k, h in new.items() if k in old and _differs(old[k], h)},
             {k: h for k, h in old.items() if k not in new},
             tuple(n for n in later.nodes if n.seq not in seen),
             {
@@ -350,8 +408,13 @@ class Session:
 
         Raises NotFound when nothing was ever declared for it, Damaged when the chain does not verify.
         """
-        working = self.working(at, recorded=recorded)
-        return audit(self._log, self.id, self._stream, key, working)
+        with self._lock:
+            working = self._at(at, recorded)
+            return audit(self._log, self.id, self._stream, key, working)
+
+
+def _differs(old: Holds, new: Holds) -> bool:
+    return (old.seq, old.lifecycle) != (new.seq, new.lifecycle)
 
 
 def _node_view(node: Node, reading: Reading) -> NodeView:

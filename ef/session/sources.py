@@ -9,7 +9,7 @@ from typing import Any
 from blake3 import blake3
 
 from ..errors import Damaged, DamageError, NotFound, UsageError
-from ..events import Event, ImportCompleted, SourceLines, SourceNote, SourceOpened
+from ..events import Event, ImportCompleted, SourceGrew, SourceLines, SourceNote, SourceOpened
 from ..log import Log, source_stream
 from ..log.items import event_of
 
@@ -59,7 +59,7 @@ class SourceCatalogue:
         return Source(
             opened.source,
             opened.format,
-            opened.path,
+            self._newest_path(stream, done.length) or opened.path,
             done.length,
             done.lines,
             done.digest,
@@ -71,6 +71,12 @@ class SourceCatalogue:
             return event_of(self._log, self._log.get(stream, seq))
         except DamageError as fault:
             raise Damaged(where=f"stream {stream}, seq {seq}", what=_reason(fault)) from None
+
+    def _newest_path(self, stream: str, length: int) -> str | None:
+        """Where the file was when it last grew."""
+        seq = self._log.find(stream, f"grew/{length}")
+        grew = self._event(stream, seq) if seq is not None else None
+        return grew.path if isinstance(grew, SourceGrew) else None
 
     def match(self, data: bytes) -> tuple[Source | None, str]:
         """The source that `data` is (same), extends (grown) or is a beginning of (prefix); (None, "new") otherwise."""
@@ -102,7 +108,7 @@ class SourceCatalogue:
         return at >= len(data)
 
     def at_path(self, path: str) -> Source | None:
-        """The newest source that was first imported from `path`."""
+        """The newest source that was last imported from `path`."""
         found = [s for s in self.all() if s.path == path]
         return max(found, key=lambda s: s.length, default=None)
 
@@ -110,9 +116,12 @@ class SourceCatalogue:
         """The source with this id or unique prefix of it, or the only source of the session named so."""
         sources, damaged = self.surveyed()
         broken = [fault for id_, fault in damaged.items() if id_.startswith(name)]
-        found = [s for s in sources if s.id.startswith(name)] or [
+        by_id = [s for s in sources if s.id.startswith(name)]
+        by_session = [s for s in sources if name in s.sessions] or [
             s for s in sources if any(session.startswith(name) for session in s.sessions)
         ]
+        exact = [s for s in by_id if s.id == name]
+        found = exact or list({s.id: s for s in [*by_id, *by_session]}.values())
         if not found and broken:
             raise broken[0]
         if not found:
@@ -122,7 +131,8 @@ class SourceCatalogue:
         if len(found) + len(broken) > 1:
             names = ", ".join(s.id[:12] for s in found[:5])
             raise UsageError(
-                detail=f"{name!r} names {len(found) + len(broken)} sources ({names}): give more of the id"
+                detail=f"{name!r} names {len(found) + len(broken)} sources: give one of their ids "
+                f"({names}; `ef sources`)"
             )
         return found[0]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import DamageError, EfError, NotFound, NotProjectable, StoreUnavailable, UsageError
+from ..events import Channel
 from ..importers.names import SESSION_PREFIX, session_stream
 from ..log import databytes
 from ..log.check import Problem
@@ -135,12 +136,17 @@ class Store:
         )
 
     def _first_words(self, name: str, seqs: list[int]) -> str | None:
+        """What the user typed first; where nobody typed, what the assistant said or was told first."""
+        said: str | None = None
         for seq in seqs:
             record = self.log.get(session_stream(name), seq)
             for part in reading_of(self.log, record).parts:
-                if part.channel.value in ("user_typed", "assistant") and part.text.strip():
-                    return " ".join(part.text.split())[:120]
-        return None
+                words = " ".join(part.text.split())[:120]
+                if words and part.channel is Channel.USER_TYPED:
+                    return words
+                if words and said is None and part.channel is Channel.ASSISTANT:
+                    said = words
+        return said
 
     def import_file(self, path: str | Path, *, session: str | None = None) -> ImportResult:
         """Import a session file; importing it again, grown or not, adds only what is new. Raises InputRefused, Busy."""

@@ -9,12 +9,13 @@ from typing import Any
 from ..errors import DamageError, EfError, NotProjectable
 from ..events import AnchorDeclared, Recorded
 from ..importers.names import SESSION_PREFIX, session_stream
-from ..log.check import Checker, Problem
+from ..log import source_stream
+from ..log.check import Checked, Checker, Problem
 from ..log.items import quote_of
 from ..log.items import recorded as recorded_events
 from ..log.lmdb_log import LmdbLog
 from ..projections.working import Working
-from .sources import SourceCatalogue
+from .sources import PREFIX, SourceCatalogue
 
 VERDICT_EXIT = {"sound": 0, "damaged": 1, "unreadable": 2, "rolled-back": 3}
 
@@ -23,7 +24,8 @@ VERDICT_EXIT = {"sound": 0, "damaged": 1, "unreadable": 2, "rolled-back": 3}
 class Verified:
     """The outcome: verdict (sound, damaged, unreadable, rolled-back), events counted, tip, problems, and remarks.
 
-    `notes` are no damage: kinds that this version does not know, events that reducers refused.
+    `notes` are no damage: kinds that this version does not know, events that reducers refused, modes that let others
+    in, a tip file that is not there, databases that are not ours.
     """
 
     verdict: str
@@ -70,14 +72,16 @@ def verify_log(
     checked = Checker(log, quick=quick, progress=progress).run()
     out = Verified("sound", checked.events, checked.position, checked.digest, checked.problems)
     out.notes += [f"kind {name} is not known to this version" for name in sorted(checked.unknown)]
+    out.notes += checked.notes
     streams = [s for s in checked.tips if s.startswith(SESSION_PREFIX)]
-    out.sessions, out.sources = len(streams), sum(s.startswith("source/") for s in checked.tips)
+    out.sessions, out.sources = len(streams), sum(s.startswith(PREFIX) for s in checked.tips)
     if not quick:
         wanted = [session_stream(session)] if session else streams
         for stream in wanted:
             _session(log, stream, out)
         if not session:
-            _sources(log, out)
+            _origins(checked, out)
+            _sources(log, checked, out)
     if out.problems:
         rolled = all(p.verdict == "rolled-back" for p in out.problems)
         out.verdict = "rolled-back" if rolled else "damaged"
@@ -138,11 +142,33 @@ def _references(log: LmdbLog, recorded: Recorded, out: Verified) -> None:
             )
 
 
-def _sources(log: LmdbLog, out: Verified) -> None:
+def _origins(checked: Checked, out: Verified) -> None:
+    """Records may come from a source that was never imported here; their bodies are their own then."""
+    for source, h in checked.origins.items():
+        if source_stream(source) not in checked.tips:
+            out.notes.append(
+                f"stream {h.stream}, seq {h.seq}: it comes from source {source}, which is not in the store"
+            )
+
+
+def _sources(log: LmdbLog, checked: Checked, out: Verified) -> None:
+    """Every source can be exported as it was imported, and the sessions that it names are in the store."""
     catalogue = SourceCatalogue(log)
-    sources, damaged = catalogue.surveyed()
+    try:
+        sources, damaged = catalogue.surveyed()
+    except DamageError as fault:
+        out.problems.append(Problem(str(fault), "the sources"))
+        return
     out.problems += [Problem(str(fault), f"source {name}") for name, fault in damaged.items()]
+    known = {source_stream(name) for name in (*damaged, *(source.id for source in sources))}
+    for stream in checked.tips:
+        if stream.startswith(PREFIX) and stream not in known:
+            out.problems.append(Problem("its first event names another source", f"stream {stream}"))
     for source in sources:
+        for name in source.sessions:
+            if session_stream(name) not in checked.tips:
+                what = f"source {source.id} names session {name}, which is not in the store"
+                out.problems.append(Problem(what, f"source {source.id}"))
         try:
             for length, _ in catalogue.lengths(source.id):
                 catalogue.original(source, length=length)

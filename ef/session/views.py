@@ -48,7 +48,11 @@ class State:
     @property
     def failures(self) -> list[Holds]:
         """Heads that say that something fails now, newest first; what is stale is not now."""
-        found = (h for h in self.heads.values() if fails(h.anchor) and h.lifecycle != "stale")
+        found = (
+            h
+            for h in self.heads.values()
+            if fails(h.anchor) and h.lifecycle not in ("stale", "unsupported")
+        )
         return sorted(found, key=lambda h: -h.seq)
 
     def to_json(self) -> dict[str, Any]:
@@ -91,7 +95,10 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the model would see as of seq `at`: `tokens` is an estimate; `frontier` counts frozen checkpoints."""
+    """What the model would see as of seq `at`: `tokens` is an estimate; `frontier` counts frozen checkpoints.
+
+    `compactions` counts those of another tool: they take nothing off this surface, and their summaries are items on it.
+    """
 
     session: str
     at: int
@@ -99,6 +106,7 @@ class Context:
     nodes: tuple[NodeView, ...]
     messages: list[dict[str, Any]]
     digest: str
+    compactions: int = 0
     frontier: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -109,6 +117,7 @@ class Context:
             "tokens": {"value": self.tokens, "basis": "estimated"},
             "nodes": [n.to_json() for n in self.nodes],
             "frontier": self.frontier,
+            "compactions": self.compactions,
             "messages": self.messages,
             "digest": self.digest,
         }

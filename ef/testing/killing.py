@@ -94,7 +94,7 @@ class Append:
 
     def surplus(self, store: Store) -> int:
         """See Plan.surplus."""
-        wanted = {"open", *(f"k{n}" for n in range(self.first + self.steps))}
+        wanted = {"ef:open", *(f"k{n}" for n in range(self.first + self.steps))}
         keys = [r.header.key for r in store.log.read(session_stream(self.session))]
         return len(keys) - len(wanted.intersection(keys))
 

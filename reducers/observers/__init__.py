@@ -8,7 +8,9 @@ Invariants: the same items give the same proposals, however they were batched.
 
 from __future__ import annotations
 
-from ...events import Reading
+from copy import copy
+
+from ...events import Reading, ToolCall
 from .contract import Observed, Observer, Proposal
 from .files import FILES
 from .outcomes import OUTCOMES
@@ -24,10 +26,21 @@ class Observers:
         self._states = [observer.initial() for observer in ALL]
         self._view = Observed()
 
-    def item(self, reading: Reading) -> list[Proposal]:
-        """What the next item grounds, in order of its parts."""
+    def copy(self) -> Observers:
+        """The same observers, to be taken further on trial."""
+        other = Observers()
+        other._view = self._view.copy()
+        other._states = [copy(state) for state in self._states]
+        return other
+
+    def call(self, call_id: str) -> ToolCall | None:
+        """The call that a result with this id would answer."""
+        return self._view.call(call_id)
+
+    def item(self, reading: Reading, *, replaces: bool = False) -> list[Proposal]:
+        """What the next item grounds, in order of its parts; `replaces`: it gives an earlier item other content."""
         found: list[Proposal] = []
-        for exchange in self._view.exchanges(reading):
+        for exchange in self._view.exchanges(reading, replaces=replaces):
             for n, observer in enumerate(ALL):
                 self._states[n], proposals = observer.observe(self._states[n], exchange)
                 found += proposals

@@ -26,6 +26,7 @@ from ...events import (
 
 VALUE_BYTES_MAX = 400
 ENTITY_BYTES_MAX = 160
+ANSWERED_KEPT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,26 +65,61 @@ class Observer:
 
 
 class Observed:
-    """The calls that wait for a result, by id; the newest of an id answers (providers reuse ids)."""
+    """The calls by id: those that wait, and the newest answered ones, whose result may be given other content.
+
+    The newest call of an id answers (providers reuse ids). An answered call serves again only for an item that
+    replaces.
+    """
 
     def __init__(self) -> None:
-        self._calls: dict[str, ToolCall] = {}
+        self._waiting: dict[str, ToolCall] = {}
+        self._answered: dict[str, ToolCall] = {}
 
-    def exchanges(self, reading: Reading) -> Iterator[Exchange]:
-        """The exchanges that an item completes."""
+    def copy(self) -> Observed:
+        """The same view, to be taken further on trial."""
+        other = Observed()
+        other._waiting, other._answered = dict(self._waiting), dict(self._answered)
+        return other
+
+    def call(self, call_id: str) -> ToolCall | None:
+        """The call that a result with this id would answer."""
+        return self._waiting.get(call_id) or self._answered.get(call_id)
+
+    def exchanges(self, reading: Reading, *, replaces: bool = False) -> Iterator[Exchange]:
+        """The exchanges that an item completes; `replaces`: it gives an earlier item other content."""
         for n, part in enumerate(reading.parts):
             if part.call is not None:
-                self._calls[part.call.call_id] = part.call
+                answered = replaces and part.call.call_id in self._answered
+                (self._answered if answered else self._waiting)[part.call.call_id] = part.call
             elif part.kind is PartKind.TOOL_RESULT and part.result is not None:
-                call = self._calls.pop(part.result.call_id, None)
+                call = self._waiting.pop(part.result.call_id, None)
+                if call is None and replaces:
+                    call = self._answered.get(part.result.call_id)
                 if call is not None:
+                    self._answer(call)
                     yield Exchange(call, part.result, n, part.channel)
+
+    def _answer(self, call: ToolCall) -> None:
+        self._answered.pop(call.call_id, None)
+        self._answered[call.call_id] = call
+        if len(self._answered) > ANSWERED_KEPT:
+            del self._answered[next(iter(self._answered))]
+
+
+_SPELT = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160))} | {
+    9: "\\t",
+    10: "\\n",
+    13: "\\r",
+}
 
 
 def plain(text: str, most: int) -> str:
-    """Text that can be stored and shown in a line: valid, on one line, at most `most` bytes (then with its digest)."""
-    text = " ".join(text.encode("utf-8", "replace").decode().split())
-    data = text.encode()
+    """Text that can be stored and shown in a line: valid, control characters spelt out, at most `most` bytes.
+
+    Different texts stay different: a longer one ends with a digest of all of it, and spaces are kept as they are.
+    """
+    data = text.encode("utf-8", "replace").decode().translate(_SPELT).encode()
+    text = data.decode()
     if len(data) <= most:
         return text
     return data[: most - 12].decode("utf-8", "ignore") + "…#" + record_digest(data).hex()[:8]

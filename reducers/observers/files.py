@@ -19,7 +19,13 @@ def _observe(state: None, seen: Exchange) -> tuple[None, list[Proposal]]:
     call = seen.call
     start, end = first_line(seen.result.text)
     changes = call.action in ("write", "edit", "notebook")
-    usable = call.path and not seen.result.is_error and start < end and seen.channel is Channel.TOOL
+    usable = (
+        call.path
+        and call.path.strip()
+        and not seen.result.is_error
+        and start < end
+        and seen.channel is Channel.TOOL
+    )
     if not usable or not (changes or call.action == "read"):
         return state, []
     digest = None

@@ -9,15 +9,26 @@ Invariants: pure; linear in lines and words. Refuses: any filter that is not in 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
+from . import pytest_runs
 from .pytest_runs import Line, View
-from .shellwords import Command
+from .shellwords import Command, Step
+from .starts import PRINTERS, Started, unprefixed
 
 _EXIT_LINE = re.compile(r"Exit code \d+")
 _ELIDED = re.compile(
     r"[<\[(. …]*(?:truncated lines \d|elided_chars>"
     r"|\d+ ?(?:lines|characters|chars|tokens) (?:truncated|elided|omitted))"
 )
+_PATTERN_MAX = 500
+_VARIABLE = re.compile(r"\$(?:\?|\w+|\{[^}]*\})")
+_ATOM = re.compile(
+    r"(?P<any>\\[bBwWdDsS<>]|\.|\[\^?\]?[^\]]*\])|\\(?P<escaped>.)|(?P<sign>[|()])|(?P<anchor>[\^$])|(?P<plain>.)",
+    re.DOTALL,
+)
+_REPEAT = re.compile(r"[*?+]|\{[^}]*\}")
+_SAMPLES = ("1 passed in 0.1s", "1 failed in 0.1s", "1 error in 0.1s")
 
 
 def view(filters: Sequence[Command], lines: Sequence[Line]) -> View:
@@ -117,3 +128,177 @@ def _alternatives(pattern: str, *, extended: bool) -> list[str]:
         r"\([^()]*\)", "\0", pattern
     )  # only the alternatives outside every bracket are plain
     return [] if set("([)") & set(pattern) else pattern.split("|")
+
+
+# -- which lines a grep may have shown --------------------------------------------------------------------------
+
+
+def may_show(filters: Sequence[Command], line: str) -> bool:
+    """Could `line` have come through every `grep`? Yes where a pattern is not fully understood but may match."""
+    return all(
+        _grep_shows(x.words, line)
+        for x in filters
+        if x.words and x.words[0].rpartition("/")[2] in ("grep", "egrep", "rg")
+    )
+
+
+def shows_any_summary(filters: Sequence[Command]) -> bool:
+    """Is a run's last line sure to be shown, whatever it says?"""
+    known = all(
+        x.words[:1] in (("tail",), ("tee",), ("cat",), ("grep",), ("egrep",), ("rg",))
+        for x in filters
+    )
+    return known and all(may_show(filters, line) for line in _SAMPLES)
+
+
+def _grep_shows(words: Sequence[str], line: str) -> bool:
+    flags = "".join(word[1:] for word in words[1:] if re.fullmatch("-[a-zA-Z]+", word))
+    patterns = [
+        words[i + 1] for i, word in enumerate(words[:-1]) if re.fullmatch("-[a-zA-Z]*e", word)
+    ]
+    patterns = patterns or _operands(words)[:1]
+    extended = "E" in flags or "P" in flags or words[0].rpartition("/")[2] in ("egrep", "rg")
+    if "f" in flags or any(len(x) > _PATTERN_MAX for x in patterns):
+        return False
+    if "i" in flags or "y" in flags:
+        patterns, line = [x.lower() for x in patterns], line.lower()
+    if "F" in flags:
+        hit = any(x in line for pattern in patterns for x in pattern.split("\n"))
+    else:
+        hit = any(_may_match(x, line, extended=extended) for x in patterns)
+    return not hit if "v" in flags else hit
+
+
+def _operands(words: Sequence[str]) -> list[str]:
+    """The words that are no options of `grep` and no numbers that belong to one."""
+    return [
+        word
+        for before, word in pairwise(words)
+        if not word.startswith("-") and not re.fullmatch("-[ABCm]", before)
+    ]
+
+
+def _may_match(pattern: str, line: str, *, extended: bool) -> bool:
+    """Are all plain parts of one alternative in `line`? Their order is not looked at."""
+    # The stack holds, for each open bracket: did an alternative hit, does this one hit so far.
+    stack = [[False, True]]
+    literal, starts = "", False
+    i = 0
+    while i <= len(pattern):
+        match = _ATOM.match(pattern, i)
+        i = match.end() if match else i + 1
+        kind, text = (match.lastgroup, match[0]) if match else ("end", "")
+        if not extended and kind in ("sign", "escaped"):
+            # In a basic expression these signs mean something only behind a backslash.
+            kind, text = (
+                ("plain", text)
+                if kind == "sign"
+                else ("sign" if text[1] in "|()" else "any" if text[1] in "+?" else kind, text)
+            )
+        repeat = _REPEAT.match(pattern, i) if match and extended else None
+        star = repeat or (match and pattern.startswith("*", i) and kind != "sign")
+        if kind in ("plain", "escaped") and not star:
+            literal += text[-1]
+            continue
+        ends = text == "$" and kind == "anchor"
+        if literal:
+            hit = literal in line
+            if starts or ends:
+                hit = (not starts or line.startswith(literal)) and (
+                    not ends or line.endswith(literal)
+                )
+            stack[-1][1] = stack[-1][1] and hit
+        literal, starts = "", text == "^" and kind == "anchor"
+        sign = text[-1] if kind == "sign" else ""
+        if sign == "(":
+            stack.append([False, True])
+        elif sign == "|":
+            stack[-1] = [stack[-1][0] or stack[-1][1], True]
+        elif sign == ")" and len(stack) > 1:
+            done, last = stack.pop()
+            stack[-1][1] = stack[-1][1] and (done or last or repeat is not None)
+        if star:
+            i = repeat.end() if repeat else i + 1
+    return any(stack[0])
+
+
+# -- what other steps show --------------------------------------------------------------------------------------
+
+
+def files(step: Step) -> list[str]:
+    """The files that keep the step's output."""
+    kept = [step.out] if step.out is not None else []
+    return kept + [word for x in step.filters if x.words[:1] == ("tee",) for word in x.words[1:]]
+
+
+def _displays(step: Step, file: str) -> Command | None:
+    """The filter that `tail -5 FILE` is to what was written to FILE."""
+    if (
+        step.piped
+        or step.out is not None
+        or file not in step.words[1:]
+        or step.words[0] not in PRINTERS
+    ):
+        return None
+    rest = tuple(word for word in step.words if word != file)
+    plain = [word for word in rest[1:] if not word.startswith("-") and not word.isdigit()]
+    return (
+        Command(rest)
+        if len(plain) <= (step.words[0] in ("grep", "egrep", "rg", "sed", "awk"))
+        else None
+    )
+
+
+def shown_later(whole: Sequence[Step], run: Started) -> Started:
+    """A run that writes to a file which a later step displays, as if it were piped into that step."""
+    out = run.step.out
+    if out is None or out.startswith(("&", "/dev/")) or sum(step.out == out for step in whole) > 1:
+        return run
+    shown = [(step, x) for step in whole[run.at + 1 :] if (x := _displays(step, out)) is not None]
+    if not shown:
+        return run
+    step, command = shown[0]
+    behind = (command, *step.filters) if len(shown) == 1 else (Command(("sort",)),)
+    return replace(run, step=replace(run.step, out=None, filters=behind, zero=False, last=False))
+
+
+def replays(step: Step, kept: set[str]) -> bool:
+    """Does this step show text that somebody else wrote, which may be a runner's of another time?"""
+    words, _, _ = unprefixed(step.words)
+    if not words or step.piped or step.out is not None:
+        return False
+    if words[0] in ("echo", "printf"):
+        text = " ".join(words[1:])
+        return (
+            "$(" in text
+            or "`" in text
+            or bool(re.fullmatch(r"\$\w+|\$\{\w+\}", text))
+            or _looks_like_result(text)
+        )
+    if words[0] == "git":
+        return words[1:2] == ("show",) and any(":" in word for word in words)
+    if words[0] not in PRINTERS or any(_displays(step, file) for file in kept):
+        return False
+    return (
+        not (words[0] == "sed" and any(word.startswith("-i") for word in words))
+        and "-q" not in words
+    )
+
+
+def _looks_like_result(text: str) -> bool:
+    return (
+        bool(re.match(r"\s*(?:FAIL|PASS|ok\b|---|DONE|=|!!!)", text))
+        or pytest_runs.summary(text) is not None
+    )
+
+
+def echoed(step: Step) -> list[re.Pattern[str]]:
+    """The lines that an `echo` prints, where `$?` and its like stand for a word."""
+    if step.words[:1] != ("echo",) or step.piped or step.out is not None:
+        return []
+    text = " ".join(word for word in step.words[1:] if word not in ("-e", "-n"))
+    return [
+        re.compile(r"[\w.-]{0,40}".join(map(re.escape, _VARIABLE.split(line))))
+        for line in text[:_PATTERN_MAX].replace("\\n", "\n").split("\n")
+        if len(_VARIABLE.findall(line)) <= 3
+    ]

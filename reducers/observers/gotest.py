@@ -16,11 +16,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .pytest_runs import Finding, Line, View
+from .pytest_runs import Context, Finding, Line, View, closes, fatal
 
 _OK = re.compile(r"ok\s+\S+\s+(?:\(cached\)|\d[\d.]*m?s)(?=\s|$)")
 _BAD = re.compile(r"FAIL\s+\S+\s+(?:\d[\d.]*m?s|\[(?:build|setup) failed\]|\(cached\))(?=\s|$)")
 _NONE = re.compile(r"\?\s+\S+\s+\[no test files\]")
+_AFTER = re.compile(r"\?\s|ok\s|\s+\S+\s+coverage: |testing: warning|coverage: ")
 _TEST = re.compile(r"\s*--- (PASS|FAIL|SKIP): (\S+) \(\d")
 _SUM_FAIL = re.compile(r"=== FAIL: \S+ (\S+) \(\d")
 _DONE = re.compile(
@@ -30,7 +31,13 @@ _DONE_PART = re.compile(r"(\d+) (skipped|failure|error)")
 _BOOL = frozenset(
     "v race short cover failfast json c i a n x work benchmem trimpath msan asan fullpath linkshared modcacherw".split()
 )
-_NARROW = frozenset("run skip short tags bench fuzz C modfile".split())
+# Options with a value that do not choose what is tested; one that is in no list belongs to the scope.
+_VALUED = frozenset(
+    "count timeout p parallel cpu coverprofile covermode coverpkg outputdir o vet ldflags gcflags asmflags gccgoflags"
+    " shuffle blockprofile blockprofilerate cpuprofile memprofile memprofilerate mutexprofile mutexprofilefraction"
+    " trace benchtime fuzztime buildvcs mod buildmode compiler installsuffix pkgdir".split()
+)
+_NARROW_VALUED = frozenset("run skip tags bench fuzz C modfile exec overlay".split())
 _NEAR = 4_000
 _SUM_VALUED = frozenset("f format junitfile jsonfile packages post-run-command max-fails".split())
 _NOT_RUN = frozenset("c n list h help".split())
@@ -52,7 +59,7 @@ def scope(args: Sequence[str], default: str = ".") -> Scope | None:
     """The normalised scope of the arguments of `go test`; None when it runs no test."""
     packages: set[str] = set()
     narrow: set[str] = set()
-    verbose = False
+    verbose = unsure = False
     i = 0
     while i < len(args):
         word = args[i]
@@ -66,16 +73,22 @@ def scope(args: Sequence[str], default: str = ".") -> Scope | None:
         if name == "args":
             narrow |= {f"-args={shlex.join(args[i:])}"} if args[i:] else set()
             break
+        known = name in _VALUED or name in _NARROW_VALUED
         if not equals and name not in _BOOL and i < len(args):
-            value = args[i]
-            i += 1
+            # The word after an unknown option may be its value or a package.
+            if known or not (args[i].startswith((".", "-")) or "..." in args[i]):
+                value, equals = args[i], "="
+                i += 1
+            unsure = unsure or not known
         if name == "run" and value in _NO_TEST:
             return None
         verbose = verbose or (name == "v" and value != "false")
-        if name in _NARROW:
-            narrow.add(f"-{name}" if name in _BOOL else f"-{name}={shlex.quote(value)}")
+        if name == "short" or (name not in _BOOL and name not in _VALUED):
+            narrow.add(f"-{name}={shlex.quote(value)}" if equals and value else f"-{name}")
     packages = packages or {default}
-    single = len(packages) == 1 and "..." not in "".join(packages) and packages != {"all"}
+    single = (
+        not unsure and len(packages) == 1 and "..." not in "".join(packages) and packages != {"all"}
+    )
     shown = () if packages == {"./..."} else tuple(map(shlex.quote, sorted(packages)))
     return Scope((*shown, *sorted(narrow)), single, verbose)
 
@@ -146,12 +159,32 @@ def results(lines: Sequence[Line]) -> list[int]:
 
 
 def find(
-    lines: Sequence[Line], view: View, *, single: bool, verbose: bool, sure: bool
+    lines: Sequence[Line],
+    view: View,
+    around: Context,
+    *,
+    single: bool,
+    verbose: bool,
+    sure: bool,
 ) -> Finding | None:
     """What `lines` say of one run; `sure`: it is known that the run was not cut short from outside."""
     marks = _marks(lines)
-    if marks.done:
-        return _done(lines[marks.done[-1]], marks, view)
+    found = (
+        _done(lines[marks.done[-1]], marks, view)
+        if marks.done
+        else _said(lines, marks, view, single=single, verbose=verbose, sure=sure)
+    )
+    if found is None or found.verdict == "failed":
+        return found
+    end = max([*marks.ok[-1:], *marks.passed[-1:], *marks.done[-1:]])
+    after = [line for line in lines[end + 1 :] if not _AFTER.match(line.text)]
+    closed = around.green or around.loose or closes(after, around.echoed)
+    return found if closed and not fatal(after) else None
+
+
+def _said(
+    lines: Sequence[Line], marks: _Marks, view: View, *, single: bool, verbose: bool, sure: bool
+) -> Finding | None:
     counted = view.full and (verbose or marks.runs)
     failing = marks.tests["FAIL"]
     last_good = max([*marks.ok[-1:], *marks.passed[-1:]], default=-1)

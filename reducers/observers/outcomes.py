@@ -21,8 +21,13 @@ _EMPIRICAL = (Channel.TOOL, Channel.CI, Channel.FILESYSTEM)
 
 
 def _target(seen: Exchange) -> str:
+    """What was called and on what; a call with neither command nor path is told apart by all that it was given."""
     call = seen.call
-    return plain(f"{call.name}:{call.command or call.path or ''}".rstrip(":"), ENTITY_BYTES_MAX)
+    on = call.command or call.path
+    return plain(
+        f"{call.name or 'unnamed'}:{on}" if on else f"{call.name or 'unnamed'}#{call.given}",
+        ENTITY_BYTES_MAX,
+    )
 
 
 def _observe(failing: set[str], seen: Exchange) -> tuple[set[str], list[Proposal]]:

@@ -11,8 +11,8 @@ Refuses: sessions that ran nothing (no tests, all skipped or deselected), that o
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 # Longer lines are messages or dumps; no line that decides is so long in the part that is matched.
 _WIDTH = 4_000
@@ -31,19 +31,46 @@ _STOPPED = re.compile(
     r"!+ (?:KeyboardInterrupt|_pytest\.outcomes\.Exit|xdist\.dsession\.Interrupted: session)"
 )
 _PROGRESS = re.compile(r"[.sxX]+ +\[100%\]")
+_FATAL = re.compile(
+    r"\b(?:Fatal Python error|Segmentation fault|Killed|INTERNALERROR|core dumped|Terminated|Bus error)\b|^panic:"
+)
+_BROKEN = re.compile(r"INTERNALERROR>|!+ Interrupted|collected \d+ items? / \d+ errors?\b")
+# What task runners, launchers and shells say after the last line of the run that they started.
+_TRAILER = re.compile(
+    r"\[[\w:.-]+\] |\[?(?:Exit|exit|EXIT)[ _](?:code|status)|make(?:\[\d+\])?: |error: (?:Recipe|script) |Finished in "
+    r"|npm (?:ERR!|error|notice)|\s?ELIFECYCLE|(?:yarn: )?Done in \d|error Command failed|info Visit |nox > "
+    r"|  [\w.-]+: (?:OK|FAIL|SKIP)|  (?:congratulations|evaluation failed) :|[\w.-]+: (?:OK|exit \d)"
+    r"|Shell cwd was reset|(?:real|user|sys)\s+\d|\d[\d.]*user |(?:Installed|Resolved|Prepared|Uninstalled|Audited) \d"
+    r"|\s*(?:Built|Building|Downloading|Downloaded) |Using C?Python|Creating virtual|warning: |[✓✔] "
+)
+_PATHLIKE = re.compile(r"[/.]|::|^tests?$")
 _NOT_RUN = frozenset(
     "--collect-only --co --collectonly -h --help --version -V --fixtures --fixtures-per-test --funcargs --markers"
     " --setup-plan --setup-only --cache-show".split()
 )
-_NARROW = frozenset(
-    "-k -m -c --ignore --ignore-glob --deselect --rootdir --lf --last-failed --sw --stepwise".split()
+# Options that do not choose which tests run; one that is in no list belongs to the scope.
+_PLAIN = frozenset(
+    "-q -v -s -x -l --quiet --verbose --exitfirst --showlocals --no-showlocals --no-header --no-summary --full-trace"
+    " --disable-warnings --disable-pytest-warnings --strict --strict-markers --strict-config --cov --no-cov --cov-append"
+    " --cov-branch --no-cov-on-fail --cov-reset --ff --failed-first --nf --new-first --pdb --trace --setup-show"
+    " --cache-clear --force-sugar --old-summary --self-contained-html --force-short-summary --xfail-tb --show-progress"
+    " -n -W -r --tb --maxfail --cov-report --cov-config --cov-fail-under --cov-context --durations --durations-min"
+    " --timeout --timeout-method --junitxml --junit-xml --color --log-level --log-cli-level --log-file --log-format"
+    " --log-cli-format --log-file-level --dist --numprocesses --import-mode --basetemp --reruns --reruns-delay --capture"
+    " --maxprocesses --count --verbosity --show-capture --pdbcls --asyncio-mode --randomly-seed --html"
+    " --code-highlight --session-timeout --max-worker-restart --log-auto-indent --junit-prefix --report-log".split()
+)
+_PLAIN_VALUES = re.compile(
+    r"-p=(?:no:(?:cacheprovider|warnings|randomly|sugar|logging|faulthandler|cov)|xdist|pytest_cov|pytester)"
+    r"|(?:-o|--override-ini)=(?:log_\w+|cache_dir|console_output_style|junit_\w+|faulthandler_timeout)=.*"
 )
 _VALUED = frozenset(
     "-k -m -n -p -o -c -W -r --tb --maxfail --cov --cov-report --cov-config --cov-fail-under --durations"
     " --durations-min --timeout --timeout-method --rootdir --junitxml --junit-xml --ignore --ignore-glob --deselect"
     " --color --log-level --log-cli-level --log-file --dist --numprocesses --import-mode --basetemp --confcutdir"
     " --reruns --reruns-delay --capture --maxprocesses --count --ds --verbosity --show-capture --pdbcls"
-    " --override-ini --asyncio-mode --randomly-seed -e --html --code-highlight".split()
+    " --override-ini --asyncio-mode --randomly-seed --html --code-highlight --cov-context --log-format"
+    " --log-cli-format --log-file-level --session-timeout --max-worker-restart --junit-prefix --report-log".split()
 )
 
 _RUN_VALUED = frozenset(
@@ -117,11 +144,15 @@ def scope(args: Sequence[str]) -> tuple[tuple[str, ...], bool] | None:
         for name, value in _options(word):
             if name in _NOT_RUN:
                 return None
-            if name in _VALUED and value is None and i < len(args) and not args[i].startswith("-"):
+            # The word after an unknown option is its value, where it looks like no path.
+            takes = name in _VALUED or not (
+                name in _PLAIN or _PATHLIKE.search(args[i] if i < len(args) else "")
+            )
+            if takes and value is None and i < len(args) and not args[i].startswith("-"):
                 value = args[i]
                 i += 1
             stops = stops or name in ("-x", "--exitfirst", "--maxfail", "--sw", "--stepwise")
-            if name in _NARROW:
+            if name not in _PLAIN and not _PLAIN_VALUES.fullmatch(f"{name}={value}"):
                 narrow.add(f"{name}={shlex.quote(value)}" if value is not None else name)
     return (*map(shlex.quote, sorted(paths)), *sorted(narrow)), stops
 
@@ -174,7 +205,7 @@ def unlaunched(words: tuple[str, ...]) -> tuple[str, ...]:
 def summary(text: str) -> dict[str, int] | None:
     """The counts of a summary line, {} for `no tests ran`; None when the line is none."""
     head, found, time = text.strip("= ").rpartition(" in ")
-    if not found or not _TIME.fullmatch(time):
+    if not found or text.startswith(" ") or not _TIME.fullmatch(time):
         return None
     if head == "no tests ran":
         return {}
@@ -189,18 +220,61 @@ def summary(text: str) -> dict[str, int] | None:
     return counts
 
 
-def find(lines: Sequence[Line], *, many: bool, stops: bool, green: bool) -> Finding | None:
-    """What `lines` say of one run; `many`: of a task that may run pytest more than once; `green`: its status is 0."""
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known around the lines of a run.
+
+    `green`: its status is 0; `loose`: other commands may have printed after it; `echoed`: what a later echo prints;
+    `shown`: could its filters have let this line through; `end`: they show its end.
+    """
+
+    green: bool = False
+    loose: bool = False
+    end: bool = True
+    echoed: Sequence[re.Pattern[str]] = ()
+    shown: Callable[[str], bool] = bool
+
+
+def fatal(lines: Sequence[Line]) -> bool:
+    """Does one of these lines say that a process died?"""
+    return any(_FATAL.search(line.text) for line in lines)
+
+
+def closes(after: Sequence[Line], echoed: Sequence[re.Pattern[str]]) -> bool:
+    """Are the lines after a result only such as others print after a run that came to its end?"""
+    return all(
+        not line.text.strip()
+        or _TRAILER.match(line.text)
+        or any(x.fullmatch(line.text) for x in echoed)
+        for line in after
+    )
+
+
+def find(lines: Sequence[Line], around: Context, *, many: bool, stops: bool) -> Finding | None:
+    """What `lines` say of one run; `many`: of a task that may run pytest more than once."""
     if any(_STOPPED.match(line.text) for line in lines):
         return None
     ends = [
-        (i, counts) for i, line in enumerate(lines) if (counts := summary(line.text)) is not None
+        (i, counts)
+        for i, line in enumerate(lines)
+        if (counts := summary(line.text)) is not None and around.shown(line.text)
     ]
     if not ends:
-        return _unfinished(lines, green=green)
-    if many and len(ends) > 1:
-        return _several(lines, ends)
-    return _one(lines, *ends[-1], stops=stops)
+        return _unfinished(lines, around)
+    at = ends[-1][0]
+    several = many and len(ends) > 1
+    found = _several(lines, ends) if several else _one(lines, *ends[-1], stops=stops)
+    if found is None or found.verdict == "failed":
+        return found
+    after = lines[at + 1 :]
+    if not around.end or fatal(after) or any(_BROKEN.match(line.text) for line in lines):
+        return None
+    if closes(after, around.echoed):
+        return found
+    if around.loose and len(ends) == 1:
+        return found
+    # The status says it; whose counts these are is not known.
+    return replace(found, passed=None, skipped=None) if around.green else None
 
 
 def _one(lines: Sequence[Line], at: int, counts: dict[str, int], *, stops: bool) -> Finding | None:
@@ -263,7 +337,7 @@ def _name(text: str) -> str:
     return text[:dash] if dash >= 0 else text
 
 
-def _unfinished(lines: Sequence[Line], *, green: bool) -> Finding | None:
+def _unfinished(lines: Sequence[Line], around: Context) -> Finding | None:
     for line in lines:
         if line.text.startswith("ImportError while loading conftest"):
             return Finding("failed", line, line, "pytest/conftest")
@@ -272,9 +346,9 @@ def _unfinished(lines: Sequence[Line], *, green: bool) -> Finding | None:
             _HEADING.fullmatch(text)
             or _FAILED_LINE.match(text)
             or (".py::" in text and _FAILED_END.search(text))
-        ):
+        ) and around.shown(text):
             return Finding("failed", line, line, "pytest/failure-shown")
     shown = [line for line in lines if line.text]
-    if green and shown and _PROGRESS.fullmatch(shown[-1].text):
+    if around.green and shown and _PROGRESS.fullmatch(shown[-1].text):
         return Finding("passed", shown[-1], shown[-1], "pytest/progress", failed=0, failing=())
     return None

@@ -18,9 +18,12 @@ RULE = Rule("observe/test-runs", 1)
 _WORD = re.compile(r"(?:[^\s']|'[^']*')+")
 
 
-def _observe(state: None, seen: Exchange) -> tuple[None, list[Proposal]]:
+def _observe(home: list[str], seen: Exchange) -> tuple[list[str], list[Proposal]]:
+    """`home` holds the folder of the session's first call, once it is known: a run elsewhere is another key."""
+    if not home and seen.call.cwd:
+        home = [seen.call.cwd]
     if seen.call.action != "shell" or not seen.call.command or seen.channel is not Channel.TOOL:
-        return state, []
+        return home, []
     found: list[Proposal] = []
     runs = test_runs(
         seen.call.command,
@@ -53,7 +56,7 @@ def _observe(state: None, seen: Exchange) -> tuple[None, list[Proposal]]:
                     because=run.rule,
                 )
             )
-    return state, found
+    return home, found
 
 
 def _names(failing: tuple[str, ...] | None) -> list[str] | None:
@@ -65,7 +68,7 @@ def _names(failing: tuple[str, ...] | None) -> list[str] | None:
     return [*names, f"… and {more} more"] if more else names
 
 
-RUNS = Observer(RULE, lambda: None, _observe)
+RUNS = Observer(RULE, list, _observe)
 """The observer of test runs."""
 
 

@@ -21,6 +21,7 @@ _END = ("o", "")
 _CONTROL = frozenset(
     "if for while until case function select do then else elif fi done esac [[ eval trap".split()
 )
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHOW_TO_FILE = frozenset((">", "1>", ">|", ">>", "1>>", "&>", "&>>"))
 
 
@@ -46,6 +47,7 @@ class Step:
     alone: bool = True  # no earlier command of its chain (but `cd`) could have failed in its place
     background: bool = False
     piped: bool = False  # reads the output of another command
+    env: tuple[str, ...] = ()  # the assignments that earlier commands of its shell made
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ class _State:
     """What earlier commands of one shell change for the later ones."""
 
     directory: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
     pipefail: bool = False
     errexit: bool = False
 
@@ -77,7 +80,7 @@ def steps(text: str, around: Step | None = None) -> tuple[Step, ...]:
     found: list[Step] = []
     try:
         start = around or Step()
-        _walk(_parse(text), start, _State(start.directory), found)
+        _walk(_parse(text), start, _State(start.directory, start.env), found)
     except Refused:
         return ()
     return tuple(found)
@@ -225,7 +228,10 @@ def _stages(item: _Item, context: Step, state: _State, found: list[Step]) -> Non
             shell.directory += stage.words[1:2] or ("~",)
         elif stage.words[:1] == ("set",):
             _set(stage.words[1:], shell)
-        found.append(replace(inner, words=stage.words, directory=shell.directory))
+        found.append(replace(inner, words=stage.words, directory=shell.directory, env=shell.env))
+        sets = tuple(filter(_ASSIGNMENT.match, stage.words))
+        if stage.words[:1] == ("export",) or sets == stage.words:
+            shell.env += sets
 
 
 def _set(words: tuple[str, ...], state: _State) -> None:

@@ -14,21 +14,23 @@ divided between several runs.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from . import filters, gotest, pytest_runs
-from .pytest_runs import Finding, Line, View, lines_of
-from .shellwords import Command, Step, steps
-from .starts import Started, expand, start_of, unprefixed
+from .pytest_runs import Context, Finding, Line, View, lines_of
+from .shellwords import Step, steps
+from .starts import Started, expand, loudness, revised, start_of
 
+_WRAPPER = re.compile(
+    r"</?(?:system-reminder|new-diagnostics|user-prompt-submit-hook|ide_[a-z_]{1,40})>"
+)
+_SIGN = re.compile(r"[^\n]")
 _EXIT_LINE = re.compile(r"Exit code \d+")
 _CUT_SHORT = re.compile(
     r"[Cc]ommand (?:timed out|was aborted|running in background)|\[Request interrupted|<persisted-output>"
     r"|Killed$|Terminated$"
-)
-_PRINTERS = frozenset(
-    "cat grep egrep fgrep rg tail head sed awk less more bat jq find diff strings tac nl".split()
 )
 
 
@@ -57,29 +59,47 @@ class _Status:
 
 
 def test_runs(
-    command: str, output: str, *, exit_code: int | None, background: bool = False
+    command: str,
+    output: str,
+    *,
+    exit_code: int | None,
+    background: bool = False,
+    cwd: str | None = None,
+    home: str | None = None,
 ) -> tuple[Run, ...]:
-    """The test runs of `command` whose verdict its `output` (and unmasked status) can ground, in order."""
-    lines = list(lines_of(output))
+    """The test runs of `command` whose verdict its `output` (and unmasked status) can ground, in order.
+
+    `cwd` is the directory of the call, `home` that of the session: a run in another one is another entity.
+    """
+    lines = list(lines_of(_unwrapped(output)))
     if background or any(_CUT_SHORT.match(line.text) for line in (*lines[:3], *lines[-3:])):
         return ()
     whole = expand(steps(command), 0)
     started = [
-        replace(run, at=at) for at, step in enumerate(whole) if (run := start_of(step)) is not None
+        replace(run, at=at)
+        for at, step in enumerate(whole)
+        if (run := start_of(step, cwd, home)) is not None
     ]
     if not started or any(run.step.background for run in started):
         return ()
+    started = [replace(run, scope=(*run.scope, *revised(whole[: run.at]))) for run in started]
     status = _Status(exit_code, lines)
+    loud = [loudness(step) for step in whole]
+    for run in started:
+        loud[run.at] = 1
     found: list[tuple[Started, str, Finding]] = []
     for part, shown in _sections(whole, lines):
         here = [run for run in started if part.start <= run.at < part.stop]
-        inside = [_shown_later(whole, run) for run in here]
-        kept = {file for run in here for file in _files(run.step)}
-        quiet = not any(_prints(whole[at], kept) for at in part)
+        inside = [filters.shown_later(whole, run) for run in here]
+        kept = {file for run in here for file in filters.files(run.step)}
+        quiet = not any(filters.replays(whole[at], kept) for at in part)
         for runner in ("pytest", "go test"):
             mine = [run for run in inside if run.runner in ("", runner)]
+            own = quiet and all(_is_own(runner, whole, loud, part, run, status) for run in mine)
+            around = {run.at: _around(whole, loud, part, run, status) for run in mine}
             found += [
-                (run, runner, x) for run, x in _judge(runner, mine, shown if quiet else [], status)
+                (run, runner, x)
+                for run, x in _judge(runner, mine, shown if own else [], status, around)
             ]
     found.sort(key=lambda x: x[0].at)
     return tuple(_run(output, *x) for x in found)
@@ -101,70 +121,58 @@ test_runs.__test__ = False  # type: ignore[attr-defined]  # no test, in spite of
 # -- what is shown ----------------------------------------------------------------------------------------------
 
 
-def _files(step: Step) -> list[str]:
-    """The files that keep the step's output."""
-    kept = [step.out] if step.out is not None else []
-    return kept + [word for x in step.filters if x.words[:1] == ("tee",) for word in x.words[1:]]
+def _unwrapped(output: str) -> str:
+    """The output with spaces in the place of what was put into it by who ran the command."""
+    parts: list[str] = []
+    depth = at = 0
+    for match in _WRAPPER.finditer(output):
+        if match[0][1] == "/":
+            if depth == 0:
+                continue
+            depth -= 1
+        else:
+            depth += 1
+        if depth == (match[0][1] != "/"):  # a span starts or ends here
+            piece = output[at : match.end()] if depth == 0 else output[at : match.start()]
+            parts.append(_SIGN.sub(" ", piece) if depth == 0 else piece)
+            at = match.end() if depth == 0 else match.start()
+    rest = output[at:]
+    return "".join((*parts, _SIGN.sub(" ", rest) if depth else rest))
 
 
-def _displays(step: Step, file: str) -> Command | None:
-    """The filter that `tail -5 FILE` is to what was written to FILE."""
-    if (
-        step.piped
-        or step.out is not None
-        or file not in step.words[1:]
-        or step.words[0] not in _PRINTERS
-    ):
-        return None
-    rest = tuple(word for word in step.words if word != file)
-    plain = [word for word in rest[1:] if not word.startswith("-") and not word.isdigit()]
-    return (
-        Command(rest)
-        if len(plain) <= (step.words[0] in ("grep", "egrep", "rg", "sed", "awk"))
-        else None
-    )
+def _is_own(
+    runner: str,
+    whole: Sequence[Step],
+    loud: Sequence[int],
+    part: range,
+    run: Started,
+    status: _Status,
+) -> bool:
+    """Is a result in this part of the output plainly this run's, and no other program's?"""
+    green = status.code == 0 and run.step.zero
+    if any(loud[at] == 2 for at in range(run.at + 1, part.stop)):
+        return green
+    before = [at for at in range(part.start, run.at) if loud[at] == 2]
+    if not before or green or (status.code not in (0, None) and run.step.last):
+        return True
+    if runner == "pytest":
+        return filters.shows_any_summary(run.step.filters)
+    return all(step.before == "&&" for step in whole[before[-1] + 1 : run.at + 1])
 
 
-def _shown_later(whole: Sequence[Step], run: Started) -> Started:
-    """A run that writes to a file which a later step displays, as if it were piped into that step."""
-    out = run.step.out
-    if out is None or out.startswith(("&", "/dev/")) or sum(step.out == out for step in whole) > 1:
-        return run
-    shown = [(step, x) for step in whole[run.at + 1 :] if (x := _displays(step, out)) is not None]
-    if not shown:
-        return run
-    step, command = shown[0]
-    behind = (command, *step.filters) if len(shown) == 1 else (Command(("sort",)),)
-    return replace(run, step=replace(run.step, out=None, filters=behind, zero=False, last=False))
-
-
-def _prints(step: Step, kept: set[str]) -> bool:
-    """Could this step print lines that look like a runner's, without being one?"""
-    words, _, _ = unprefixed(step.words)
-    if not words or step.piped or step.out is not None:
-        return False
-    if words[0] in ("echo", "printf"):
-        text = " ".join(words[1:])
-        return (
-            "$(" in text
-            or "`" in text
-            or bool(re.fullmatch(r"\$\w+|\$\{\w+\}", text))
-            or _looks_like_result(text)
-        )
-    if words[0] == "git":
-        return words[1:2] == ("show",) and any(":" in word for word in words)
-    if words[0] not in _PRINTERS or any(_displays(step, file) for file in kept):
-        return False
-    return (
-        not (words[0] == "sed" and any(word.startswith("-i") for word in words))
-        and "-q" not in words
-    )
-
-
-def _looks_like_result(text: str) -> bool:
-    return (
-        bool(re.match(r"\s*(?:FAIL|PASS|ok\b|---|DONE|=|!!!)", text))
-        or pytest_runs.summary(text) is not None
+def _around(
+    whole: Sequence[Step], loud: Sequence[int], part: range, run: Started, status: _Status
+) -> Context:
+    later = range(run.at + 1, part.stop)
+    echoes = [x for at in later for x in filters.echoed(whole[at])]
+    # A task runner may print the lines of an earlier task after those of a later one.
+    others = [*later, *(range(part.start, run.at) if run.task else ())]
+    loose = any(loud[at] and whole[at].words[:1] != ("echo",) for at in others)
+    return Context(
+        green=status.code == 0 and run.step.zero,
+        loose=loose,
+        echoed=echoes,
+        shown=partial(filters.may_show, run.step.filters),
     )
 
 
@@ -200,7 +208,11 @@ def _sections(whole: Sequence[Step], lines: Sequence[Line]) -> list[tuple[range,
 
 
 def _judge(
-    runner: str, runs: Sequence[Started], lines: Sequence[Line], status: _Status
+    runner: str,
+    runs: Sequence[Started],
+    lines: Sequence[Line],
+    status: _Status,
+    around: Mapping[int, Context],
 ) -> list[tuple[Started, Finding]]:
     out: list[tuple[Started, Finding]] = []
     visible: list[tuple[Started, View]] = []
@@ -215,7 +227,7 @@ def _judge(
     else:
         parts = _parts(runner, [run for run, _ in visible], lines)
     for (run, view), part in zip(visible, parts, strict=False):
-        found = _find(runner, run, part, view, status)
+        found = _find(runner, run, part, view, status, around[run.at])
         if found is not None and not _contradicts(run, found, lines, status.code):
             out.append((run, found))
     # Fewer results than runs: only a failure that stopped the chain accounts for the rest.
@@ -243,13 +255,18 @@ def _parts(runner: str, runs: Sequence[Started], lines: Sequence[Line]) -> list[
 
 
 def _find(
-    runner: str, run: Started, lines: Sequence[Line], view: View, status: _Status
+    runner: str,
+    run: Started,
+    lines: Sequence[Line],
+    view: View,
+    status: _Status,
+    around: Context,
 ) -> Finding | None:
-    green = status.code == 0 and run.step.zero
     if runner == "pytest":
-        return pytest_runs.find(lines, many=bool(run.task), stops=run.stops, green=green)
-    sure = status.code is not None and (green or not run.limited)
-    return gotest.find(lines, view, single=run.single, verbose=run.verbose, sure=sure)
+        around = replace(around, end=view.end)
+        return pytest_runs.find(lines, around, many=bool(run.task), stops=run.stops)
+    sure = status.code is not None and (around.green or not run.limited)
+    return gotest.find(lines, view, around, single=run.single, verbose=run.verbose, sure=sure)
 
 
 def _contradicts(run: Started, found: Finding, lines: Sequence[Line], code: int | None) -> bool:

@@ -97,7 +97,7 @@ def test_reading_writes_nothing(ef: Run, imported: Path) -> None:
 
 def test_state_tells_what_fails_before_what_passed_and_quotes_both(ef: Run) -> None:
     said = ef("state", SESSION).text
-    places = [said.index(f"\n{title}") for title in ("Declared", "Failing now", "Tests", "Files")]
+    places = [said.index(f"\n{title}") for title in ("Declared", "Failing as last seen", "Tests", "Files")]
     assert places == sorted(places)
     at = said.index(f"  {KEY} = passed: 31 passed")
     assert said[at:].splitlines()[0].endswith("seq 341")
@@ -120,7 +120,7 @@ def test_what_a_later_whole_run_covers_is_counted_and_shown_when_asked_for(ef: R
     assert "15 keys overtaken by a later run of the whole suite (--all)" in said
     assert narrow in everything
     assert ef("audit", SESSION, narrow, "--json").json["current"]["lifecycle"] == "stale"
-    assert narrow in ef("state", SESSION, "--at", "294").text.split("Failing now")[1]
+    assert narrow in ef("state", SESSION, "--at", "294").text.split("Failing as last seen")[1]
 
 
 def test_a_key_is_never_cut(ef: Run) -> None:

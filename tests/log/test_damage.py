@@ -11,7 +11,7 @@ import pytest
 
 from ef.codec import cbor
 from ef.codec.record import FRAME
-from ef.errors import Damaged, EfError, NotFound
+from ef.errors import Damaged, EfError, NotFound, RolledBack
 from ef.log.base import Draft, Tip
 from ef.log.check import PROBLEMS_MAX, Checker
 from ef.log.lmdb_log import LmdbLog
@@ -136,6 +136,9 @@ def test_a_removed_last_record_is_told_by_its_tip_row_and_by_the_tip(tmp_path: P
     said = says(checked(path))
     assert f"stream {STREAM}: its tip row does not match its last record" in said
     assert "rolled-back: tip" in said
+    with opened(path) as log, pytest.raises(RolledBack, match="it ends at position 4"):
+        log.append([title(STREAM, "more")])
+    (path / "tip").unlink()
     with opened(path) as log, pytest.raises(Damaged, match="is not there"):
         log.append([title(STREAM, "more")])
 
