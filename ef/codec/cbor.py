@@ -77,7 +77,7 @@ def decode_trusted(data: bytes) -> Any:
     try:
         return cbor2.loads(
             data,
-            max_depth=DEPTH_MAX + 1,
+            max_depth=DEPTH_MAX,
             allow_indefinite=False,
             allow_duplicate_keys=False,
             strict_hashable_types=True,

@@ -74,8 +74,11 @@ class SourceCatalogue:
 
     def _newest_path(self, stream: str, length: int) -> str | None:
         """Where the file was when it last grew."""
-        seq = self._log.find(stream, f"grew/{length}")
-        grew = self._event(stream, seq) if seq is not None else None
+        try:
+            seq = self._log.find(stream, f"grew/{length}")
+            grew = self._event(stream, seq) if seq is not None else None
+        except DamageError:  # whoever reads the source's bytes says so
+            return None
         return grew.path if isinstance(grew, SourceGrew) else None
 
     def match(self, data: bytes) -> tuple[Source | None, str]:

@@ -51,13 +51,13 @@ _NOT_RUN = frozenset(
 # Options that do not choose which tests run; one that is in no list belongs to the scope.
 _PLAIN = frozenset(
     "-q -v -s -x -l --quiet --verbose --exitfirst --showlocals --no-showlocals --no-header --no-summary --full-trace"
-    " --disable-warnings --disable-pytest-warnings --strict --strict-markers --strict-config --cov --no-cov --cov-append"
-    " --cov-branch --no-cov-on-fail --cov-reset --ff --failed-first --nf --new-first --pdb --trace --setup-show"
-    " --cache-clear --force-sugar --old-summary --self-contained-html --force-short-summary --xfail-tb --show-progress"
+    " --disable-warnings --disable-pytest-warnings --strict --strict-markers --strict-config --cov --no-cov"
+    " --cov-append --cov-branch --no-cov-on-fail --cov-reset --ff --failed-first --nf --new-first --pdb --trace"
+    " --setup-show --cache-clear --force-sugar --self-contained-html --force-short-summary --xfail-tb --show-progress"
     " -n -W -r --tb --maxfail --cov-report --cov-config --cov-fail-under --cov-context --durations --durations-min"
     " --timeout --timeout-method --junitxml --junit-xml --color --log-level --log-cli-level --log-file --log-format"
-    " --log-cli-format --log-file-level --dist --numprocesses --import-mode --basetemp --reruns --reruns-delay --capture"
-    " --maxprocesses --count --verbosity --show-capture --pdbcls --asyncio-mode --randomly-seed --html"
+    " --log-cli-format --log-file-level --dist --numprocesses --import-mode --basetemp --reruns --reruns-delay"
+    " --capture --maxprocesses --count --verbosity --show-capture --pdbcls --asyncio-mode --randomly-seed --html"
     " --code-highlight --session-timeout --max-worker-restart --log-auto-indent --junit-prefix --report-log".split()
 )
 _PLAIN_VALUES = re.compile(

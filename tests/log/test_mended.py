@@ -9,11 +9,10 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lmdb
 import pytest
 
 from ef.errors import CannotWrite, EfError, RolledBack, StoreUnavailable
@@ -107,6 +106,23 @@ def test_who_comes_second_in_an_empty_folder_opens_the_store_of_the_first(
     with opened(tmp_path) as log:
         assert log.tip(STREAM).seq == 3
     assert names(tmp_path) == ["data.mdb", "lock.mdb", "tip"]
+
+
+def test_a_data_file_that_is_there_at_the_last_step_is_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    theirs, link = filled(tmp_path / "theirs", 3) / "data.mdb", os.link
+
+    def late(source: Any, target: Any) -> None:
+        if str(source).endswith("data.mdb"):
+            shutil.copy(theirs, target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    with opened(place) as log:
+        assert log.tip(STREAM).seq == 3
 
 
 def test_a_disk_without_links_holds_a_store_too(
@@ -339,58 +355,3 @@ def test_another_history_takes_nothing_and_a_damaged_record_at_the_tip_is_no_his
         store.delete(b"log", U64.pack(4))
     with opened(path) as log:
         log.append([title("s", "b")])
-
-
-# -- what verify remarks ----------------------------------------------------------------------------------------
-
-
-def no_tip(path: Path) -> None:
-    (path / "tip").unlink()
-
-
-def garbage_tip(path: Path) -> None:
-    (path / "tip").write_bytes(b"garbage")
-
-
-def folder_tip(path: Path) -> None:
-    (path / "tip").unlink()
-    (path / "tip").mkdir()
-
-
-def open_folder(path: Path) -> None:
-    path.chmod(0o755)
-
-
-def open_file(path: Path) -> None:
-    (path / "data.mdb").chmod(0o644)
-
-
-def foreign_database(path: Path) -> None:
-    with lmdb.open(str(path), max_dbs=8) as env:
-        env.open_db(b"theirs")
-
-
-@pytest.mark.parametrize(
-    ("change", "note"),
-    [
-        (no_tip, "the file tip is not there: "),
-        (garbage_tip, "the file tip cannot be read: "),
-        (folder_tip, "the file tip cannot be read: "),
-        (open_folder, "the folder has mode 0755; ef makes it 0700"),
-        (open_file, "the data file has mode 0644; ef makes it 0600"),
-        (foreign_database, "the data file holds a database b'theirs' that is not ef's"),
-    ],
-)
-def test_verify_remarks_on_what_lies_around_the_records(
-    tmp_path: Path, change: Callable[[Path], None], note: str
-) -> None:
-    path = filled(tmp_path / "store")
-    assert verify_path(path).notes == []
-    change(path)
-    found = verify_path(path)
-    assert found.verdict == "sound" and len(found.notes) == 1 and found.notes[0].startswith(note)
-
-
-def test_a_store_in_which_nothing_happened_has_no_tip_file_and_no_remark(tmp_path: Path) -> None:
-    opened(tmp_path / "store").close()
-    assert verify_path(tmp_path / "store").notes == []

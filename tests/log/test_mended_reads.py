@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import lmdb
 import pytest
 from blake3 import blake3
 
@@ -198,10 +200,62 @@ def test_a_source_that_a_record_comes_from_and_that_is_not_here_is_a_remark(tmp_
 
 def test_a_source_whose_first_event_names_another_is_told(tmp_path: Path) -> None:
     imported(tmp_path / "store", ("a",), ("a",), names_itself="y")
-    assert problems(tmp_path / "store") == [
-        "stream source/x: its first event names another source",
-        "source y: damaged: source y: its bytes do not match the digest of the import. Run `ef verify`.",
-    ]
+    assert problems(tmp_path / "store") == ["stream source/x: its first event names another source"]
+
+
+# -- what verify remarks ----------------------------------------------------------------------------------------
+
+
+def no_tip(path: Path) -> None:
+    (path / "tip").unlink()
+
+
+def garbage_tip(path: Path) -> None:
+    (path / "tip").write_bytes(b"garbage")
+
+
+def folder_tip(path: Path) -> None:
+    (path / "tip").unlink()
+    (path / "tip").mkdir()
+
+
+def open_folder(path: Path) -> None:
+    path.chmod(0o755)
+
+
+def open_file(path: Path) -> None:
+    (path / "data.mdb").chmod(0o644)
+
+
+def foreign_database(path: Path) -> None:
+    with lmdb.open(str(path), max_dbs=8) as env:
+        env.open_db(b"theirs")
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (no_tip, "the file tip is not there: "),
+        (garbage_tip, "the file tip cannot be read: "),
+        (folder_tip, "the file tip cannot be read: "),
+        (open_folder, "the folder has mode 0755; ef makes it 0700"),
+        (open_file, "the data file has mode 0644; ef makes it 0600"),
+        (foreign_database, "the data file holds a database b'theirs' that is not ef's"),
+    ],
+)
+def test_verify_remarks_on_what_lies_around_the_records(
+    tmp_path: Path, change: Callable[[Path], None], note: str
+) -> None:
+    path = filled(tmp_path / "store")
+    assert verify_path(path).notes == []
+    change(path)
+    found = verify_path(path)
+    assert found.verdict == "sound" and len(found.notes) == 1 and found.notes[0].startswith(note)
+
+
+def test_a_store_in_which_nothing_happened_has_no_tip_file_and_no_remark(tmp_path: Path) -> None:
+    opened(tmp_path / "store").close()
+    assert verify_path(tmp_path / "store").notes == []
 
 
 # -- threads ----------------------------------------------------------------------------------------------------
