@@ -30,6 +30,8 @@ def _observe(home: list[str], seen: Exchange) -> tuple[list[str], list[Proposal]
         seen.result.text,
         exit_code=seen.result.exit_code,
         background=seen.call.background,
+        cwd=seen.call.cwd,
+        home=home[0] if home else None,
     )
     for run in runs:
         if run.start == run.end:  # decided by a status alone: there are no bytes to cite

@@ -97,7 +97,9 @@ def test_reading_writes_nothing(ef: Run, imported: Path) -> None:
 
 def test_state_tells_what_fails_before_what_passed_and_quotes_both(ef: Run) -> None:
     said = ef("state", SESSION).text
-    places = [said.index(f"\n{title}") for title in ("Declared", "Failing as last seen", "Tests", "Files")]
+    places = [
+        said.index(f"\n{title}") for title in ("Declared", "Failing as last seen", "Tests", "Files")
+    ]
     assert places == sorted(places)
     at = said.index(f"  {KEY} = passed: 31 passed")
     assert said[at:].splitlines()[0].endswith("seq 341")

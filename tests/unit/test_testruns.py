@@ -91,6 +91,7 @@ def cited(run: Run, output: str) -> str:
         ("bash -x scripts/a.sh; pytest", "pytest"),
         ("echo a#b # pytest -k no\npytest", "pytest"),
         ("cat > a.py <<'EOF'\npytest -k no\nEOF\npytest", "pytest"),
+        ("echo 'a'#b; pytest", "pytest"),
         ("cat > a.py <<-EOF\n\tx\n\tEOF\npytest", "pytest"),
         ("echo \"$(date)\" \\\n > log; pytest 2>&1", "pytest"),
         ("echo `date` ${X} $'a\\n' \"a\\\"b\" 2>/dev/null >log; pytest", "pytest"),
