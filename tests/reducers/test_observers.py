@@ -89,7 +89,8 @@ def test_observers_see_the_same_whether_items_come_in_one_reading_or_in_several(
 @pytest.mark.parametrize(
     ("text", "most", "shown"),
     [
-        ("a  b\n\tc", 20, "a b c"),
+        ("a  b\n\tc", 20, "a  b\\n\\tc"),
+        ("\x1b[1m\x7f", 20, "\\x1b[1m\\x7f"),
         ("", 20, ""),
         ("x" * 20, 20, "x" * 20),
         ("\ud800", 20, "?"),
@@ -249,7 +250,8 @@ def test_an_error_without_a_word_grounds_nothing() -> None:
     ("asked", "key"),
     [
         (call(name="Read", action="read", path="/x y"), "call/Read:/x y/outcome"),
-        (call(name="Odd", action="other"), "call/Odd/outcome"),
+        (call(name="Odd", action="other"), "call/Odd#/outcome"),
+        (call(name="", action="other", given="0a1b"), "call/unnamed#0a1b/outcome"),
     ],
 )
 def test_a_target_is_the_tool_with_what_it_was_given(asked: Part, key: str) -> None:
