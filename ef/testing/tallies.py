@@ -17,8 +17,7 @@ from ..events import (
 from ..events.shapes import is_list, is_map
 from ..importers.names import session_stream
 from ..log import Record
-from ..log.items import event_of
-from ..session.parts import reading_of
+from ..log.items import event_of, reading_of
 from ..session.store import Store
 
 _ITEMS = (ItemAppended.__name__, ItemReplaced.__name__)
