@@ -101,8 +101,9 @@ def _refusal(state: Heads, recorded: Recorded) -> str | None:
 
 def _evolve(state: Heads, recorded: Recorded) -> Heads:
     event, header = recorded.event, recorded.header
-    if isinstance(event, ItemReplaced) and header.cause is not None:
-        place = header.cause.seq
+    cause = header.cause if isinstance(event, ItemReplaced) and header.item is not None else None
+    if cause is not None and cause.stream == header.stream:
+        place = cause.seq
         for seq in (place, state.content.get(place, place)):
             state.unsupported |= state.citing.get(seq, set())
         state.content[place] = header.seq

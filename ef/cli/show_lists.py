@@ -40,13 +40,13 @@ def context(look: Look, found: Context) -> str:
         f"{count(len(found.messages), 'message')}, about {count(found.tokens, 'token')} (estimated)"
     )
     lines = [head, look.dim(f"digest {short(found.digest)}")]
+    if rows:
+        lines += ["", *table(look, columns, rows)]
     if found.compactions:
         times = count(found.compactions, "time")
         lines.append(
-            f"Another tool compacted this session {times}. That takes nothing away here: all of it is shown."
+            f"\nAnother tool compacted this session {times}. That takes nothing away here: all of it is shown."
         )
-    if rows:
-        lines += ["", *table(look, columns, rows)]
     return "\n".join(lines) + "\n"
 
 

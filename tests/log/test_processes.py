@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ef.errors import TipConflict
+from ef.log.base import EMPTY, Draft, Tip
 from ef.log.lmdb_env import LmdbEnv
 from ef.log.lmdb_log import OPTIMISTIC_TRIES, LmdbLog
 from ef.log.transactions import ReadGate
@@ -266,6 +268,32 @@ def test_under_contention_a_batch_that_turns_out_to_be_there_writes_nothing(
         got = log.append([title("s", "theirs/0")])
         assert got[0].new is False and got[0].seq == OPTIMISTIC_TRIES
         assert log.tip_position() == OPTIMISTIC_TRIES
+
+
+def test_appends_in_turn_rest_on_what_nobody_can_change_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with opened(path) as log:
+
+        def one(name: str) -> None:
+            def make() -> tuple[list[Draft], dict[str, Tip]]:
+                tip = log.tip("s")
+                return [title("s", f"{name}/{tip.seq}", str(tip.seq))], {"s": tip}
+
+            log.append_in_turn(make)
+
+        def work(n: int) -> None:
+            for k in range(10):
+                one(f"{n}/{k}")
+
+        in_threads(3, work)
+        in_child(lambda: one("child"))
+        seqs = [int(key.rsplit("/", 1)[1]) for key in keys(log, "s")]
+        assert seqs == list(range(31))
+        with pytest.raises(TipConflict):
+            log.append_in_turn(lambda: ([title("s", "x")], {"s": EMPTY}))
+        assert log.append_in_turn(lambda: ([], {})) == []
+        assert log.tip("s").seq == 31
+    assert says(checked(path)) == ""
 
 
 def test_a_map_that_another_process_enlarged_is_followed_by_readers_and_writers(

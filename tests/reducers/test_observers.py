@@ -339,3 +339,12 @@ def test_all_that_is_proposed_is_grounded_storable_and_let_through_by_the_gate(
             made = anchor(channel=channel, kind=p.kind, authority=p.authority)
             assert gate.refusal(made) is None
             assert p.rule in {o.rule for o in ALL}
+
+
+def test_a_run_in_another_folder_than_the_sessions_own_is_another_key() -> None:
+    at_home = call(command="pytest", cwd="/home/me/app")
+    inside = call(command="pytest", cwd="/home/me/app/sub")
+    assert "test/pytest/status" in said(after(at_home, result(GREEN)))
+    found = said(after(at_home, result(GREEN), inside, result(GREEN)))
+    assert "test/pytest:cd=sub/status" in found
+    assert said(after(inside, result(GREEN))) == said(after(at_home, result(GREEN)))
