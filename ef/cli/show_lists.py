@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 from ..session.store import SessionInfo
@@ -44,9 +45,8 @@ def context(look: Look, found: Context) -> str:
         lines += ["", *table(look, columns, rows)]
     if found.compactions:
         times = count(found.compactions, "time")
-        lines.append(
-            f"\nAnother tool compacted this session {times}. That takes nothing away here: all of it is shown."
-        )
+        said = f"Another tool compacted this session {times}. That takes nothing away here: all of it is shown."
+        lines += ["", *wrap(said, look.width)]
     return "\n".join(lines) + "\n"
 
 
