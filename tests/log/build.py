@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle  # noqa: TID251  (between two processes of one test, never from a store)
+import select
+import signal
 import subprocess
 import sys
 import warnings
@@ -109,8 +111,12 @@ def in_child(work: Callable[[], Any], *, seconds: int = 60) -> Any:
             os._exit(0)
     os.close(send)
     with os.fdopen(receive, "rb") as pipe:
+        stuck = not select.select([pipe], [], [], seconds)[0]
+        if stuck:
+            os.kill(pid, signal.SIGKILL)
         data = pipe.read()
     _, status = os.waitpid(pid, 0)
+    assert not stuck, f"the child was stuck for {seconds} seconds"
     assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, f"the child ended with {status}"
     said = pickle.loads(data)
     assert said[0] == "returned", said
