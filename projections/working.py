@@ -16,7 +16,7 @@ from ..errors import Damaged, NotProjectable
 from ..events import Recorded, UnknownEvent
 from ..reducers import ALL
 from ..reducers.described import Described
-from ..reducers.heads import Heads
+from ..reducers.heads import Heads, holds
 from ..reducers.surface import Surface
 
 
@@ -77,6 +77,5 @@ class Working:
         return encode({"seq": self.seq, "states": states})
 
     def state_digest(self) -> bytes:
-        """blake3 of the canonical state (the heads): the same history has the same digest in any store."""
-        reducer = next(r for r in ALL if r.name == "heads")
-        return value_digest(reducer.canonical(self._states["heads"]))
+        """blake3 of what holds: the same history has the same digest in any store."""
+        return value_digest(holds(self.heads))

@@ -91,8 +91,12 @@ def _refusal(state: Heads, recorded: Recorded) -> str | None:
     if not isinstance(recorded.event, AnchorDeclared):
         return None
     anchor, header = recorded.event.anchor, recorded.header
-    if anchor.channel is Channel.OPERATOR and header.channel is not Channel.OPERATOR:
-        return f"{header.channel.value} delivered it, and it claims to be the operator's"
+    speaks = {Channel.OPERATOR, anchor.channel}
+    if anchor.channel is not Channel.OPERATOR:
+        # It reads what others said; the references say who, and verify checks them.
+        speaks.add(Channel.OBSERVER)
+    if header.channel not in speaks:
+        return f"{header.channel.value} delivered it, and it claims to be {anchor.channel.value}'s word"
     for ref in anchor.sources:
         if ref.stream == header.stream and ref.seq >= header.seq:
             return f"it cites event {ref.seq}, which is not before it"
@@ -151,7 +155,8 @@ def _anchor_value(anchor: Anchor, life: str) -> list[Any]:
     ]  # fmt: skip
 
 
-def _canonical(state: Heads) -> Any:
+def holds(state: Heads) -> Any:
+    """What holds, as it enters the state digest: the same for the same history in any store."""
     return {
         "heads": {
             key: _anchor_value(h.anchor, lifecycle(state, key)) for key, h in state.heads.items()
@@ -160,6 +165,21 @@ def _canonical(state: Heads) -> Any:
             key: _anchor_value(h.anchor, "contested") for key, h in state.contested.items()
         },
     }
+
+
+def _canonical(state: Heads) -> Any:
+    """All of the state: what holds, and what decides of later events (where it stands, what was green, what was
+    replaced).
+    """
+    memory = {
+        "seqs": {key: [h.seq, h.superseded] for key, h in state.heads.items()},
+        "contested": {key: h.seq for key, h in state.contested.items()},
+        "cited": {key: sorted({r.seq for r in h.anchor.sources}) for key, h in state.heads.items()},
+        "green": state.green,
+        "content": [[place, seq] for place, seq in sorted(state.content.items())],
+        "unsupported": sorted(state.unsupported),
+    }
+    return {**holds(state), "memory": memory}
 
 
 REDUCER = Reducer("heads", 1, Heads, _evolve, _refusal, _canonical)

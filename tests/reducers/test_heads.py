@@ -190,7 +190,7 @@ def test_a_machine_that_speaks_of_its_kind_leaves_a_stronger_contest_standing() 
     [
         (declared(5, anchor(authority=NA)), "user_typed cannot ground narrative"),
         (declared(5, anchor(channel=Channel.OBSERVER)), "observer cannot ground hypothesis"),
-        (declared(5, anchor(channel=Channel.OPERATOR), by=Channel.USER_TYPED), "claims to be the operator's"),
+        (declared(5, anchor(channel=Channel.OPERATOR), by=Channel.USER_TYPED), "claims to be operator's word"),
         (declared(5, anchor(channel=Channel.OPERATOR), by=Channel.TOOL), "tool delivered it"),
         (declared(5, anchor(sources=(ref(5, Channel.USER_TYPED),))), "cites event 5, which is not before it"),
         (declared(5, anchor(sources=(ref(1, Channel.USER_TYPED), ref(8, Channel.USER_TYPED)))), "event 8"),
@@ -222,15 +222,37 @@ def test_the_state_digest_leaves_out_what_differs_between_two_imports() -> None:
         sources=(replace(one.sources[0], seq=3, stream="session/b", digest=b"x" * 32),),
     )  # fmt: skip
     canonical = [
-        heads.REDUCER.canonical(run(heads.REDUCER, [declared(n, a)]))
-        for n, a in ((5, one), (9, other))
+        heads.holds(run(heads.REDUCER, [declared(n, a)])) for n, a in ((5, one), (9, other))
     ]
     assert canonical[0] == canonical[1]
     for changed in (
         replace(one, value=2), replace(one, unit="s"), replace(one, rule=ev.Rule("test", 2)),
         replace(one, sources=(replace(one.sources[0], end=6),)), replace(one, kind=Kind.CONSTRAINT),
     ):  # fmt: skip
-        assert heads.REDUCER.canonical(run(heads.REDUCER, [declared(5, changed)])) != canonical[0]
+        assert heads.holds(run(heads.REDUCER, [declared(5, changed)])) != canonical[0]
+
+
+def test_what_decides_of_later_events_is_in_the_canonical_bytes() -> None:
+    """Two states with one digest that could part ways afterwards are two states."""
+    one = anchor(sources=(ref(1, Channel.USER_TYPED),))
+    states = [run(heads.REDUCER, [declared(n, one)]) for n in (5, 9)]
+    assert heads.holds(states[0]) == heads.holds(states[1])
+    assert heads.REDUCER.canonical(states[0]) != heads.REDUCER.canonical(states[1])
+
+
+@pytest.mark.parametrize("by", list(Channel))
+@pytest.mark.parametrize("claimed", list(Channel))
+def test_only_the_speaker_the_operator_and_observers_deliver_an_anchor(
+    by: Channel, claimed: Channel
+) -> None:
+    made = anchor(channel=claimed, sources=(ref(1, claimed),))
+    event = declared(5, made)
+    event = replace(event, header=replace(event.header, channel=by))
+    why = heads.REDUCER.refusal(heads.Heads(), event) or ""
+    may = by in (Channel.OPERATOR, claimed) or (
+        by is Channel.OBSERVER and claimed is not Channel.OPERATOR
+    )
+    assert ("delivered it" in why) is not may
 
 
 def test_every_other_kind_leaves_the_heads_alone() -> None:
