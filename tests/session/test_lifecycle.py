@@ -265,3 +265,43 @@ def test_an_audit_says_which_line_of_which_source_was_quoted(tmp_path: Path) -> 
     with t.store(tmp_path) as store:
         found = store.session("s1").audit(WHOLE).to_json()["sources"][0]
         assert (found["source"], found["line"]) == (store.sources()[0].id, 2)
+
+
+def test_calls_of_two_responses_in_a_row_keep_their_real_results(tmp_path: Path) -> None:
+    t = Transcript()
+    for n, command in ((1, "git push"), (2, "git status")):
+        use = {"type": "tool_use", "id": f"c{n}", "name": "Bash", "input": {"command": command}}
+        t.record(f"u{n}", "assistant", [use])
+    t.result(2, "clean")
+    t.result(1, "pushed")
+    t.record("end", "assistant", [{"type": "text", "text": "Done."}])
+    with t.store(tmp_path) as store:
+        session = store.session("s1")
+        assert not [r for r in session.events() if r.header.kind == "CallClosed"]
+        said = [block["content"] for block in session.context().messages[1]["content"]]
+        assert said == ["pushed", "clean"]
+
+
+def test_a_call_that_the_users_word_interrupted_is_closed_by_the_next_response(
+    tmp_path: Path,
+) -> None:
+    t = Transcript()
+    use = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "git push"}}
+    t.record("u1", "assistant", [use])
+    t.record("u2", "user", "Never mind.")
+    t.record("end", "assistant", [{"type": "text", "text": "Stopped."}])
+    with t.store(tmp_path) as store:
+        closed = [r for r in store.session("s1").events() if r.header.kind == "CallClosed"]
+        assert len(closed) == 1
+
+
+@pytest.mark.parametrize(
+    ("stamp", "known"), [("9999-12-31T23:59:59-12:00", False), ("2026-03-14T10:00:00Z", True)]
+)
+def test_an_absurd_time_is_not_recorded_as_one(tmp_path: Path, stamp: str, known: bool) -> None:
+    t = Transcript()
+    t.record("u0", "user", "Hello.", timestamp=stamp)
+    with t.store(tmp_path) as store:
+        item = next(r for r in store.session("s1").events() if r.header.kind == "ItemAppended")
+        assert (item.header.occurred_at is not None) is known
+        assert item.header.basis == ("claimed" if known else "unknown")
