@@ -6,7 +6,6 @@ SIGINT ends the worker at once. A terminal sends its Ctrl-C to both: the worker 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -28,21 +27,23 @@ def supervise(work: Callable[[], int]) -> Ended:
     """Run `work` in a forked child (in this process where there is no fork) and say how it ended. Raises OSError."""
     if not hasattr(os, "fork"):
         return Ended(work())
-    signals = {getattr(signal, name) for name in PASSED_ON}
-    # Held back until both sides have their handlers: a signal in between would end the wrong one.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    seen: list[int] = []
-    restore: dict[int, Any] = {}
+    passed_on = {
+        number
+        for number in (getattr(signal, name) for name in PASSED_ON)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    # Blocked here for as long as the child lives, and taken one by one: a handler would lose the signal that comes
+    # between its last chance to run and the wait for the child.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on | {signal.SIGCHLD})
+    handler = signal.signal(signal.SIGCHLD, _noticed)  # a signal that is ignored may not be kept for a waiter
     try:
         child = os.fork()
         if child == 0:
+            signal.signal(signal.SIGCHLD, handler)
             _child(work, before)
-        restore = _pass_on(child, signals, seen)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        _, status = os.waitpid(child, 0)
+        status, seen = _watch(child, passed_on)
     finally:
-        for number, handler in restore.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGCHLD, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if not os.WIFSIGNALED(status):
         return Ended(os.WEXITSTATUS(status))
@@ -71,20 +72,22 @@ def _interrupt_once(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _pass_on(child: int, signals: set[signal.Signals], seen: list[int]) -> dict[int, Any]:
-    """Handlers that send signals on; returns what stood there before. An ignored signal stays ignored."""
+def _noticed(number: int, frame: FrameType | None) -> None:
+    """A child changed: the waiter looks."""
 
-    def send(number: int, frame: FrameType | None) -> None:
-        again = number == signal.SIGINT and number in seen
-        seen.append(number)
-        with contextlib.suppress(ProcessLookupError):
+
+def _watch(child: int, passed_on: set[signal.Signals]) -> tuple[int, set[int]]:
+    """Send signals on until the child ended: its wait status, and the signals that came."""
+    seen: set[int] = set()
+    while True:
+        number = signal.sigwait(passed_on | {signal.SIGCHLD})
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status, seen
+        if number != signal.SIGCHLD:
+            again = number == signal.SIGINT and number in seen
+            seen.add(number)
             os.kill(child, signal.SIGKILL if again else number)
-
-    return {
-        number: signal.signal(number, send)
-        for number in signals
-        if signal.getsignal(number) is not signal.SIG_IGN
-    }
 
 
 def _name(number: int) -> str:

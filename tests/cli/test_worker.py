@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +16,16 @@ from .conftest import ROOT, SESSION, Ran, Run, environment, python, staged
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 
+# It waits in short steps: Python itself runs no handler for a signal that comes just before a sleep begins.
 WAITING = """
 import os, signal, sys, time
 def state(request):
     print("working", os.getpid(), file=sys.stderr, flush=True)
-    time.sleep(50)
+    while True: time.sleep(0.01)
 """
 # It cuts the file short under an open store, as another program or a failing disk could.
 CUT_SHORT = """
+import contextlib
 import os
 import ef
 def state(request):
@@ -88,6 +92,32 @@ def test_supervise_tells_an_exit_code_from_a_signal() -> None:
     assert lines == ["(3, None)", f"({bus}, 'SIGBUS')", "(130, None)", "(70, None)"]
 
 
+def test_no_signal_is_lost_on_the_way_to_waiting() -> None:
+    """The worker interrupts its parent as soon as it lives: the parent may not wait for the worker instead."""
+    script = (
+        "import os, signal, time\nfrom ef.cli.worker import supervise\n"
+        "def early():\n"
+        "    os.kill(os.getppid(), signal.SIGINT)\n"
+        "    while True: time.sleep(0.01)\n"
+        "print({tuple(supervise(early)) for _ in range(300)})\n"
+    )
+    assert python(["-c", script]).text == "{(130, None)}\n"
+
+
+RUNNING: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture(autouse=True)
+def none_left_running() -> Iterator[None]:
+    """A failed test leaves no process behind that fails another one."""
+    yield
+    while RUNNING:
+        process = RUNNING.pop()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
 class Running:
     """An `ef` whose worker waits, in a process group of its own."""
 
@@ -101,6 +131,7 @@ class Running:
             start_new_session=True,
         )
         assert self.process.stderr is not None
+        RUNNING.append(self.process)
         word, pid = self.process.stderr.readline().split()
         assert word == b"working"
         self.worker = int(pid)
@@ -126,8 +157,9 @@ def test_an_interrupt_of_the_parent_alone_reaches_the_worker() -> None:
 
 
 def test_a_worker_that_is_tidying_up_is_not_interrupted_again() -> None:
+    # The whole stage stands in the `try`: the interrupt may come as soon as the worker has spoken.
     tidy = (
-        WAITING.replace("    time.sleep(50)", "    try: time.sleep(50)")
+        WAITING.replace("    print", "    try:\n     print").replace("    while", "     while")
         + "    finally:\n"
         + "        print('tidying', file=sys.stderr, flush=True)\n"
         + "        time.sleep(0.5)\n"
@@ -183,6 +215,7 @@ def test_a_full_disk_behind_stdout_ends_with_73(words: list[str], ef: Run) -> No
 
 
 OPENS = """
+import contextlib
 import os
 from ef.cli.output import Answer
 from ef.errors import NotAllowed
