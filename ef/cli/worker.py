@@ -35,7 +35,7 @@ def supervise(work: Callable[[], int]) -> Ended:
     # Blocked here for as long as the child lives, and taken one by one: a handler would lose the signal that comes
     # between its last chance to run and the wait for the child.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on | {signal.SIGCHLD})
-    handler = signal.signal(signal.SIGCHLD, _noticed)  # a signal that is ignored may not be kept for a waiter
+    handler = signal.signal(signal.SIGCHLD, _noticed)
     try:
         child = os.fork()
         if child == 0:
