@@ -1,7 +1,7 @@
 # Each target does its own set-up in .venv: a fresh machine needs make and Python 3.11 or newer, nothing else.
 # make PYTHON=/path/to/python ... chooses the interpreter.
 
-.PHONY: help demo test check lint mypy pyright floors docs-in-step bench coverage venv format clean FORCE
+.PHONY: help demo test test-long check lint mypy pyright floors docs-in-step bench coverage venv format clean FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
@@ -14,6 +14,7 @@ SEEK := $(PYTHON) $(if $(PYTHON),,python3.14 python3.13 python3.12 python3.11 py
 help:
 	@echo 'make demo      a recorded session: imported, replayed, audited, crashed, exported'
 	@echo 'make test      all tests'
+	@echo 'make test-long the log against its model, for half an hour or more: 3,000 random histories'
 	@echo 'make check     lint, types, import floors, docs in step'
 	@echo 'make bench     the benchmarks'
 	@echo 'make coverage  the tests with branch coverage; codec, log and reducers must be at 100 %'
@@ -22,8 +23,12 @@ help:
 demo: $(VENV)/.core
 	@$(PY) examples/demo.py
 
+# Two workers even on one core: much of a run waits for a disk or for a child.
 test: $(VENV)/.dev
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadfile
+
+test-long: $(VENV)/.dev
+	HYPOTHESIS_PROFILE=long $(PY) -m pytest tests/log/test_stateful.py
 
 bench: $(VENV)/.dev
 	$(PY) -m bench

@@ -56,9 +56,13 @@ def scratch() -> Iterator[Path]:
 
 
 def race(
-    title: str, unit: str, amount: float, contestants: Mapping[str, Work], rounds: int
+    title: str,
+    unit: str,
+    amount: float | Mapping[str, float],
+    contestants: Mapping[str, Work],
+    rounds: int,
 ) -> Table:
-    """Run all contestants `rounds` times, interleaved, and time them."""
+    """Run all contestants `rounds` times, interleaved, and time them. `amount`: units a round, each or by name."""
     names = list(contestants)
     taken: dict[str, list[float]] = {name: [] for name in names}
     for n in range(rounds):
@@ -71,7 +75,8 @@ def race(
     table = Table(title, unit)
     for name, seconds in taken.items():
         middle = statistics.median(seconds)
-        table.rows.append(Row(name, middle, amount, min(seconds), max(seconds)))
+        units = amount[name] if isinstance(amount, Mapping) else amount
+        table.rows.append(Row(name, middle, units, min(seconds), max(seconds)))
     return table
 
 

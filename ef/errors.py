@@ -89,6 +89,12 @@ class CannotWrite(StoreError):
     exit_code = 73
 
 
+class BackupFailed(StoreError):
+    """no backup was made at {path}: {why}. The store is as it was. {remedy}"""
+
+    exit_code = 73
+
+
 class TipConflict(StoreError):
     """stream {stream}: expected its tip to be {expected}, found {found}: somebody else appended. Read again, then retry."""
 
@@ -125,6 +131,12 @@ class Unreadable(DamageError):
 
 class RolledBack(DamageError):
     """rolled back: {where}: {what}. An older copy of the store seems to have been put back; run `ef verify`."""
+
+    exit_code = 3
+
+
+class OtherStore(DamageError):
+    """another store: {where}: {what}. Put the right data file back, or delete the file tip because this one is wanted."""
 
     exit_code = 3
 

@@ -19,11 +19,26 @@ from ..events import Recorded
 class Reducer:
     """A named, versioned reducer. `canonical(state)` is a value that the codec can encode:
     equal states, equal bytes.
+
+    `dump(state)` is a value that holds all of the state, and `load` makes the state of it again: it goes on as the
+    first one would have. `load` raises ValueError, TypeError or KeyError for what is no dump. `shape` is the version
+    of what `dump` gives. Whoever changes what `evolve` does raises `version`: older snapshots are not used any more.
+
+    `accept` is `evolve` for an event that `refusal` let pass: who has asked already need not ask again. `kinds` are the
+    types of events that the reducer looks at (None: all); any other one is never refused and changes nothing.
     """
 
     name: str
     version: int
     initial: Callable[[], Any]
-    evolve: Callable[[Any, Recorded], Any]
+    accept: Callable[[Any, Recorded], Any]
     refusal: Callable[[Any, Recorded], str | None]
     canonical: Callable[[Any], Any]
+    dump: Callable[[Any], Any]
+    load: Callable[[Any], Any]
+    shape: int = 1
+    kinds: frozenset[type] | None = None
+
+    def evolve(self, state: Any, recorded: Recorded) -> Any:
+        """The state after an event; the same state when the event is illegal."""
+        return state if self.refusal(state, recorded) else self.accept(state, recorded)

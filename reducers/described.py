@@ -9,6 +9,7 @@ Invariants: bounded size. Refuses: a second SessionOpened.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from types import NoneType
 from typing import Any
 
 from ..events import (
@@ -22,6 +23,7 @@ from ..events import (
     UsageReported,
 )
 from .contract import Reducer
+from .saved import checked, row_types
 
 
 @dataclass(slots=True)
@@ -47,28 +49,31 @@ class Described:
     prompt_tokens: int | None = None
 
 
+_CALL, _RESULT = PartKind.TOOL_CALL, PartKind.TOOL_RESULT
+
+
 def _refusal(state: Described, recorded: Recorded) -> str | None:
     if isinstance(recorded.event, SessionOpened) and state.opened:
         return "the session is open already"
     return None
 
 
-def _evolve(state: Described, recorded: Recorded) -> Described:
+def _accept(state: Described, recorded: Recorded) -> Described:
     event, header = recorded.event, recorded.header
-    if _refusal(state, recorded):
-        return state
-    if header.occurred_at is not None:
-        state.first = (
-            header.occurred_at if state.first is None else min(state.first, header.occurred_at)
-        )
-        state.last = (
-            header.occurred_at if state.last is None else max(state.last, header.occurred_at)
-        )
-    if isinstance(event, ItemAppended) and header.item is not None:
-        kinds = [part.kind for part in header.item.parts]
-        state.messages += 1
-        state.calls += kinds.count(PartKind.TOOL_CALL)
-        state.results += kinds.count(PartKind.TOOL_RESULT)
+    at = header.occurred_at
+    if at is not None:
+        if state.first is None or at < state.first:
+            state.first = at
+        if state.last is None or at > state.last:
+            state.last = at
+    if isinstance(event, ItemAppended):
+        if header.item is not None:
+            state.messages += 1
+            for part in header.item.parts:
+                if part.kind is _CALL:
+                    state.calls += 1
+                elif part.kind is _RESULT:
+                    state.results += 1
     elif isinstance(event, SessionOpened):
         state.opened, state.relation, state.format = True, event.relation, event.format
         state.parent, state.parent_seq = event.parent_stream, event.parent_seq
@@ -89,4 +94,16 @@ def _canonical(state: Described) -> Any:
     return asdict(state)
 
 
-REDUCER = Reducer("described", 1, Described, _evolve, _refusal, _canonical)
+def _load(value: Any) -> Described:
+    state = Described(**value)
+    checked(asdict(state).values(), _FIELDS)
+    return state
+
+
+_TEXT, _NUMBER = (str, NoneType), (int, NoneType)
+_FIELDS = row_types(
+    bool, _TEXT, _TEXT, _TEXT, _NUMBER, _TEXT, _TEXT, int, int, int, int, _NUMBER, _NUMBER, _NUMBER
+)
+
+
+REDUCER = Reducer("described", 1, Described, _accept, _refusal, _canonical, _canonical, _load)

@@ -6,7 +6,14 @@ changes nothing. Rank decides supersession: a lower one is kept as contested, an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from ..events import Anchor, Authority, Channel, Kind
+from ..events.shapes import is_list, is_map
+
+VALUE_DEPTH_MAX = 32
+"""Nesting of an anchor's value: what holds is encoded with more around it than the event that declared it."""
 
 GROUNDS: dict[Channel, frozenset[Authority]] = {
     Channel.OPERATOR: frozenset({Authority.NORMATIVE, Authority.DECISION}),
@@ -65,6 +72,8 @@ def refusal(anchor: Anchor) -> str | None:
         return f"{anchor.channel.value} cannot ground {anchor.authority.value}"
     if anchor.authority not in FITS[anchor.kind]:
         return f"a {anchor.kind.value} is never {anchor.authority.value}"
+    if nested(anchor.value, VALUE_DEPTH_MAX):
+        return f"its value is nested deeper than {VALUE_DEPTH_MAX}"
     if not anchor.sources and anchor.channel is not Channel.OPERATOR:
         return "it cites no source"
     for ref in anchor.sources:
@@ -73,3 +82,19 @@ def refusal(anchor: Anchor) -> str | None:
         if not 0 <= ref.start < ref.end:
             return "it cites an empty span"
     return None
+
+
+def nested(value: Any, most: int) -> bool:
+    """Whether a value is nested deeper than `most`, or too wide to tell; a list or map itself counts as 1."""
+    layer = _containers([value])
+    for _ in range(most):
+        layer = [inner for outer in layer for inner in _containers(outer)]
+        if len(layer) > 1 << 16:
+            return True
+    return bool(layer)
+
+
+def _containers(values: Any) -> list[Any]:
+    """The lists and maps among the elements of a list, or the values of a map."""
+    each: Iterable[Any] = values.values() if is_map(values) else values
+    return [one for one in each if is_list(one) or is_map(one) or isinstance(one, tuple)]

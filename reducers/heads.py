@@ -12,13 +12,15 @@ for theirs; sources in this stream that lie in the future.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 from ..events import Anchor, AnchorDeclared, AnchorKey, Channel, ItemReplaced, Recorded
 from ..events.shapes import is_list, is_map
 from . import gate
 from .contract import Reducer
-from .observers.runs import whole_suite
+from .saved import anchor_of, anchor_row, checked, row_types, texts
+from .scopes import whole_suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def _refusal(state: Heads, recorded: Recorded) -> str | None:
     return gate.refusal(anchor)
 
 
-def _evolve(state: Heads, recorded: Recorded) -> Heads:
+def _accept(state: Heads, recorded: Recorded) -> Heads:
     event, header = recorded.event, recorded.header
     cause = header.cause if isinstance(event, ItemReplaced) and header.item is not None else None
     if cause is not None and cause.stream == header.stream:
@@ -111,7 +113,7 @@ def _evolve(state: Heads, recorded: Recorded) -> Heads:
         for seq in (place, state.content.get(place, place)):
             state.unsupported |= state.citing.get(seq, set())
         state.content[place] = header.seq
-    if not isinstance(event, AnchorDeclared) or _refusal(state, recorded):
+    if not isinstance(event, AnchorDeclared):
         return state
     anchor, key = event.anchor, str(event.anchor.key)
     head = state.heads.get(key)
@@ -182,4 +184,43 @@ def _canonical(state: Heads) -> Any:
     return {**holds(state), "memory": memory}
 
 
-REDUCER = Reducer("heads", 1, Heads, _evolve, _refusal, _canonical)
+def _dump(state: Heads) -> Any:
+    """All of the state. Maps go in as lists, in their order: a loaded state goes through its keys as this one does."""
+    return [
+        [[h.seq, h.superseded, anchor_row(h.anchor)] for h in state.heads.values()],
+        [[h.seq, h.superseded, anchor_row(h.anchor)] for h in state.contested.values()],
+        [[key, seq] for key, seq in state.green.items()],
+        [[seq, sorted(keys)] for seq, keys in state.citing.items()],
+        [[place, seq] for place, seq in state.content.items()],
+        sorted(state.unsupported),
+    ]
+
+
+def _load(value: Any) -> Heads:
+    heads, contested, green, citing, content, unsupported = value
+    return Heads(
+        _heads_of(heads),
+        _heads_of(contested),
+        dict(checked(row, _GREEN) for row in green),
+        {seq: set(texts(keys)) for seq, keys in (checked(row, _CITING) for row in citing)},
+        dict(checked(row, _CONTENT) for row in content),
+        set(texts(unsupported)),
+    )
+
+
+def _heads_of(rows: Any) -> dict[str, Head]:
+    found = (
+        Head(anchor_of(row), seq, superseded)
+        for seq, superseded, row in (checked(row, _HEAD) for row in rows)
+    )
+    return {str(head.anchor.key): head for head in found}
+
+
+_HEAD = row_types(int, (int, NoneType), list)
+_GREEN = row_types(str, int)
+_CITING = row_types(int, list)
+_CONTENT = row_types(int, int)
+
+_KINDS = frozenset({AnchorDeclared, ItemReplaced})
+
+REDUCER = Reducer("heads", 1, Heads, _accept, _refusal, _canonical, _dump, _load, kinds=_KINDS)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 from ..events import (
@@ -24,7 +25,9 @@ from ..events import (
     Recorded,
 )
 from .contract import Reducer
+from .saved import checked, facts_of, facts_row, row_types
 
+_CALL, _RESULT = PartKind.TOOL_CALL, PartKind.TOOL_RESULT
 Place = tuple[int, int]
 """(seq of the item, part number)."""
 
@@ -57,6 +60,8 @@ class Surface:
 
 def _refusal(state: Surface, recorded: Recorded) -> str | None:
     header, event = recorded.header, recorded.event
+    if isinstance(event, ItemAppended):
+        return None if header.item is not None else "it has no item facts"
     if isinstance(event, CallClosed):
         if (event.item_seq, event.part) not in state.open.get(event.call_id, ()):
             return f"it closes call {event.call_id} of event {event.item_seq}, which is not open"
@@ -66,50 +71,45 @@ def _refusal(state: Surface, recorded: Recorded) -> str | None:
             return "it replaces an item that is not on the surface"
         if header.item is None:
             return "it has no item facts"
-    elif isinstance(event, ItemAppended) and header.item is None:
-        return "it has no item facts"
     return None
 
 
-def _evolve(state: Surface, recorded: Recorded) -> Surface:
+def _accept(state: Surface, recorded: Recorded) -> Surface:
     header, event = recorded.header, recorded.event
-    if not isinstance(event, (ItemAppended, ItemReplaced, CallClosed)) or _refusal(state, recorded):
-        return state
     if isinstance(event, CallClosed):
         place = (event.item_seq, event.part)
         _take(state.open, event.call_id, place)
         state.closed[place] = event.outcome
         insort(state.closed_ids.setdefault(event.call_id, []), place)
-        return state
-    assert header.item is not None
-    group = header.group.id if header.group else None
-    if isinstance(event, ItemReplaced):
-        assert header.cause is not None
-        node = state.nodes[header.cause.seq]
-        added = _replace(state, node, header.item)
-        node.content_seq, node.facts, node.group = header.seq, header.item, group
-    else:
-        node = Node(header.seq, header.key, header.seq, header.item, group)
-        state.nodes[header.seq] = node
-        added = list(range(len(header.item.parts)))
-    for n in added:
-        _pair(state, (node.seq, n), header.item.parts[n])
+    elif isinstance(event, (ItemAppended, ItemReplaced)):
+        assert header.item is not None
+        parts, group = header.item.parts, header.group.id if header.group else None
+        if isinstance(event, ItemReplaced):
+            assert header.cause is not None
+            node = state.nodes[header.cause.seq]
+            for n in _replace(state, node, header.item):
+                _pair(state, (node.seq, n), parts[n])
+            node.content_seq, node.facts, node.group = header.seq, header.item, group
+        else:
+            state.nodes[header.seq] = Node(header.seq, header.key, header.seq, header.item, group)
+            for n, part in enumerate(parts):
+                if part.kind is _CALL or part.kind is _RESULT:
+                    _pair(state, (header.seq, n), part)
     return state
 
 
 def _pair(state: Surface, place: Place, part: PartFacts) -> None:
-    """Find what a new part belongs to: only what stands before it."""
+    """Find what a new call or result belongs to: only what stands before it."""
     call_id = part.call_id or ""
-    if part.kind is PartKind.TOOL_CALL:
+    if part.kind is _CALL:
         insort(state.open.setdefault(call_id, []), place)
-    elif part.kind is PartKind.TOOL_RESULT:
-        if call := _newest_before(state.open, call_id, place):
-            _take(state.open, call_id, call)
-            state.results[call], state.answered[place] = place, call
-        elif call := _newest_before(state.closed_ids, call_id, place):
-            state.late[place] = call
-        else:
-            state.orphans.add(place)
+    elif call := _newest_before(state.open, call_id, place):
+        _take(state.open, call_id, call)
+        state.results[call], state.answered[place] = place, call
+    elif call := _newest_before(state.closed_ids, call_id, place):
+        state.late[place] = call
+    else:
+        state.orphans.add(place)
 
 
 def _newest_before(calls: dict[str, list[Place]], call_id: str, place: Place) -> Place | None:
@@ -143,7 +143,7 @@ def _replace(state: Surface, node: Node, facts: ItemFacts) -> list[int]:
 
 def _linked(seq: int, facts: ItemFacts) -> Iterator[tuple[Place, PartFacts]]:
     for n, part in enumerate(facts.parts):
-        if part.kind in (PartKind.TOOL_CALL, PartKind.TOOL_RESULT):
+        if part.kind is _CALL or part.kind is _RESULT:
             yield (seq, n), part
 
 
@@ -208,4 +208,50 @@ def _canonical(state: Surface) -> Any:
     }  # fmt: skip
 
 
-REDUCER = Reducer("surface", 1, Surface, _evolve, _refusal, _canonical)
+def _dump(state: Surface) -> Any:
+    """All of the state; `answered` is `results` the other way round."""
+    return [
+        [[n.seq, n.key, n.content_seq, n.group, facts_row(n.facts)] for n in state.nodes.values()],
+        [[call, places] for call, places in state.open.items()],
+        [[*call, *result] for call, result in state.results.items()],
+        [[*call, why] for call, why in state.closed.items()],
+        [[call, places] for call, places in state.closed_ids.items()],
+        [[*result, *call] for result, call in state.late.items()],
+        sorted(state.orphans),
+    ]
+
+
+def _load(value: Any) -> Surface:
+    nodes, opened, results, closed, closed_ids, late, orphans = value
+    pairs = [((a, b), (c, d)) for a, b, c, d in (checked(row, _LINK) for row in results)]
+    return Surface(
+        {
+            seq: Node(seq, key, content_seq, facts_of(facts), group)
+            for seq, key, content_seq, group, facts in (checked(row, _NODE) for row in nodes)
+        },
+        _calls_of(opened),
+        dict(pairs),
+        {result: call for call, result in pairs},
+        {(seq, n): why for seq, n, why in (checked(row, _CLOSED) for row in closed)},
+        _calls_of(closed_ids),
+        {(a, b): (c, d) for a, b, c, d in (checked(row, _LINK) for row in late)},
+        {(seq, n) for seq, n in (checked(row, _PLACE) for row in orphans)},
+    )
+
+
+def _calls_of(rows: Any) -> dict[str, list[Place]]:
+    return {
+        call: [(seq, n) for seq, n in (checked(place, _PLACE) for place in places)]
+        for call, places in (checked(row, _CALLS) for row in rows)
+    }
+
+
+_PLACE = row_types(int, int)
+_LINK = row_types(int, int, int, int)
+_CALLS = row_types(str, list)
+_CLOSED = row_types(int, int, str)
+_NODE = row_types(int, str, int, (str, NoneType), list)
+
+_KINDS = frozenset({ItemAppended, ItemReplaced, CallClosed})
+
+REDUCER = Reducer("surface", 1, Surface, _accept, _refusal, _canonical, _dump, _load, kinds=_KINDS)

@@ -8,6 +8,7 @@ a green run never hides that the real data was not looked at.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +19,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("EF_SHARED_DATA") or ROOT.parent / "shared" / "data").resolve()
 SHARED_REQUIRED = os.environ.get("EF_REQUIRE_SHARED", "") not in ("", "0")
 MARK = "shared_data"
+FIGURE = "figure"
 
 # ci: the same examples in each run, no matter how slow the machine. dev: new examples in each run.
+# long: new ones, and where a test asks for the name of the profile, many more of them (make test-long).
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("long", deadline=None, print_blob=True)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
 )
@@ -58,6 +62,29 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Prints a line of figures in the summary of the run, whether the test passes or not."""
+
+    def tell(line: str) -> None:
+        print(line)
+        record_property(FIGURE, line)
+
+    return tell
+
+
+def figures(terminal: pytest.TerminalReporter) -> list[str]:
+    """The lines that tests told, in the order of their names."""
+    reports = [report for reports in terminal.stats.values() for report in reports]
+    told = {
+        (report.nodeid, n): value
+        for report in reports
+        for n, (name, value) in enumerate(getattr(report, "user_properties", []))
+        if name == FIGURE
+    }
+    return [told[name] for name in sorted(told)]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test that asks for the folder carries the mark, and one that carries the mark needs the folder."""
     for item in items:
@@ -70,6 +97,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = figures(terminalreporter)
+    if lines:
+        terminalreporter.section("figures")
+    for line in lines:
+        terminalreporter.write_line(line)
     tally = shared_tally(terminalreporter)
     folder = "present" if SHARED_DATA.is_dir() else "absent"
     terminalreporter.write_line(

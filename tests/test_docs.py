@@ -149,8 +149,9 @@ def test_the_tip_file_is_what_the_page_says(tmp_path: Path) -> None:
     with ef.open(tmp_path / "s.ef") as store:
         store.session("a").append({"role": "user", "content": "hello"})
         position, digest = store.log.store_tip()
-    assert (tmp_path / "s.ef" / "tip").read_text() == f"ef-tip 1 {position} {digest.hex()}\n"
-    assert "`ef-tip 1 POSITION DIGEST`" in section("The tip file")
+        line = f"ef-tip 1 {position} {digest.hex()} {store.log.store_id}\n"
+    assert (tmp_path / "s.ef" / "tip").read_text() == line
+    assert "`ef-tip 1 POSITION DIGEST STORE`" in section("The tip file")
     names = {words_in_code(row[0])[0] for row in rows("Overview")}
     assert {path.name for path in (tmp_path / "s.ef").iterdir()} == names
 

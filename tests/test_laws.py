@@ -14,9 +14,11 @@ from ef.errors import InputRefused
 from ef.importers.names import session_stream
 from ef.log.items import recorded
 from ef.projections.working import Working
-from ef.testing.killing import Append, Writers
+from ef.reducers import ALL
+from ef.testing.killing import Writers
 from ef.testing.mutations import MUTATIONS, mutated
 from ef.testing.pairing import violations
+from ef.testing.plans import Append
 from ef.testing.transcripts import transcript
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures" / "claude_code"
@@ -25,6 +27,7 @@ NAMES = sorted(
 )
 MUTANTS = 300
 BATCH = 30
+EACH_UPTO = 120
 
 
 def imported(home: Path, data: bytes) -> ef.Store:
@@ -73,6 +76,59 @@ def test_l2_a_projection_that_stopped_anywhere_goes_on_to_the_same_bytes(
                 assert went_on.canonical() == whole.canonical(), f"split at {n + 1}"
 
 
+def reloaded(working: Working) -> Working:
+    """The projection out of the dumps of its parts."""
+    first, *others = (
+        Working.loaded(working.stream, r, working.seq, working.digest, working.dump(r))
+        for r in working.reducers
+    )
+    for other in others:
+        first.join(other)
+    return first
+
+
+def l2_by_dumps(store: ef.Store, every: int) -> int:
+    """Stop each session after each event (or each `every`-th), go on from the dumps alone; how often that was done."""
+    stops = 0
+    for name in store.session_names():
+        stream = session_stream(name)
+        events = list(recorded(store.log, stream))
+        step = 1 if len(events) <= every else len(events) // every
+        kept_up, gone_on = Working(stream), Working(stream)
+        for n, event in enumerate(events, 1):
+            kept_up.apply([event])
+            gone_on.apply([event])
+            if n % step == 0 or n == len(events):
+                gone_on, stops = reloaded(gone_on), stops + 1
+                assert gone_on.canonical() == kept_up.canonical(), f"{name} at {n}"
+                assert gone_on.refused == kept_up.refused, f"{name} at {n}"
+        assert [gone_on.dump(r) for r in ALL] == [kept_up.dump(r) for r in ALL]
+    return stops
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_l2_a_projection_goes_on_from_its_dumps_at_every_event_of_a_fixture(
+    name: str, tmp_path: Path
+) -> None:
+    with imported(tmp_path / "s.ef", (FIXTURES / f"{name}.jsonl").read_bytes()) as store:
+        names = list(store.session_names())
+        assert l2_by_dumps(store, every=10**6) >= len(names)
+
+
+@pytest.mark.shared_data
+def test_l2_a_projection_goes_on_from_its_dumps_in_real_sessions(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    """After each event of the shorter ones, at places all over the longer ones."""
+    files = sorted((shared_data / "claude-code").rglob("*.jsonl"), key=lambda p: p.stat().st_size)
+    assert len(files) >= 10
+    stops = 0
+    for n, file in enumerate(files):
+        with imported(tmp_path / f"{n}.ef", file.read_bytes()) as store:
+            stops += l2_by_dumps(store, every=EACH_UPTO if n < len(files) - 4 else 20)
+    assert stops > 400
+
+
 # ------------------------------------------------------------------------------------------------------------ L3
 
 
@@ -101,6 +157,22 @@ def test_l3_what_comes_later_does_not_change_a_past_moment(tmp_path: Path) -> No
         store.import_file(tmp_path / "s.jsonl")
         assert session.seq > last
         assert [(session.context(at=p), session.state(at=p)) for p in range(last + 1)] == before
+
+
+def test_l3_snapshots_change_no_answer(tmp_path: Path) -> None:
+    """More of it: tests/session/test_snapshots.py."""
+    with imported(tmp_path / "s.ef", transcript(260)) as store:
+        (name,) = store.session_names()
+        session = store.session(name)
+        points = (session.seq, 1_001, 1_000, 999)
+        assert session.seq > 1_000
+        cold = [session.working(p).canonical() for p in points]
+        kept = sorted((tmp_path / "s.ef" / "projections").rglob("1000"))
+        assert len(kept) == len(ALL)
+        warm = [session.working(p).canonical() for p in points]
+        for file in kept:
+            file.write_bytes(file.read_bytes()[:-9])
+        assert [session.working(p).canonical() for p in points] == cold == warm
 
 
 # ----------------------------------------------------------------------------------------------------------- L10

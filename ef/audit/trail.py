@@ -14,7 +14,7 @@ from ..codec import kinds
 from ..errors import Damaged, DamageError, NotFound, UsageError
 from ..events import Anchor, AnchorDeclared, Origin, SourceRef
 from ..log import Log, Record
-from ..log.items import event_of, quote_of
+from ..log.items import Cited, event_of
 from ..projections.working import Working
 from ..reducers import gate
 from ..reducers.heads import lifecycle
@@ -123,21 +123,21 @@ class Audit:
 
 
 def hold(
-    log: Log,
+    cited: Cited | None,
     anchor: Anchor,
     seq: int,
     lifecycle: str,
     supersedes: int | None = None,
     superseded_by: int | None = None,
 ) -> Holds:
-    """An anchor with its quotes read from the log."""
-    quotes = tuple(_quoted(log, ref) for ref in anchor.sources)
+    """An anchor with its quotes read from the log; without them when `cited` is None."""
+    quotes = tuple(Quoted(r, None) if cited is None else _quoted(cited, r) for r in anchor.sources)
     return Holds(anchor, seq, lifecycle, quotes, supersedes, superseded_by)
 
 
-def _quoted(log: Log, ref: SourceRef) -> Quoted:
+def _quoted(cited: Cited, ref: SourceRef) -> Quoted:
     try:
-        return Quoted(ref, quote_of(log, ref), origin=log.get(ref.stream, ref.seq).header.origin)
+        return Quoted(ref, cited.quote(ref), origin=cited.origin(ref))
     except (DamageError, NotFound) as fault:
         return Quoted(ref, None, str(fault))
 
@@ -161,17 +161,18 @@ def audit(log: Log, session: str, stream: str, key: str, working: Working) -> Au
     contest = working.heads.contested.get(text)
     winners = _winners(declared)
     history: list[Holds] = []
+    cited = Cited(log)
     for seq, anchor in declared:
         before = [w for w in winners if w < seq]
         after = [w for w in winners if w > seq]
         if seq not in winners:
             standing = contest is not None and contest.seq == seq
-            found = hold(log, anchor, seq, "contested" if standing else "lost")
+            found = hold(cited, anchor, seq, "contested" if standing else "lost")
         elif after:
-            found = hold(log, anchor, seq, "superseded", before[-1] if before else None, after[0])
+            found = hold(cited, anchor, seq, "superseded", before[-1] if before else None, after[0])
         else:
             life = lifecycle(working.heads, text)
-            found = hold(log, anchor, seq, life, before[-1] if before else None)
+            found = hold(cited, anchor, seq, life, before[-1] if before else None)
         history.append(found)
     current = next((h for h in history if head is not None and h.seq == head.seq), None)
     losers = tuple(h for h in history if h.seq not in winners)

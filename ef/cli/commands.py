@@ -213,13 +213,56 @@ COMMANDS = (
         "problems[]{what, where, stream, first_bad_seq}, notes[]",
         examples=("ef verify", "ef verify --quick"),
     ),
+    Command(
+        "rebuild",
+        "projections from the log anew",
+        "do_rebuild:run",
+        (
+            Argument(
+                ("SESSION",),
+                "the projections of this session only (default: of all)",
+                {"nargs": "?"},
+            ),
+        ),
+        more="Snapshots of projections lie beside the log and only save time. Each is compared with what the log "
+        "says, then all are made anew. Nothing is appended. A session that cannot be projected is named with its "
+        "problem, and its snapshots end before it.",
+        fields="projections[]{session, name, events, seconds, digest, kept, differed[]}",
+        examples=("ef rebuild", "ef rebuild 589f58b8 --json"),
+    ),
+    Command(
+        "backup",
+        "a consistent, verified copy while others write",
+        "do_care:backup",
+        (
+            Argument(
+                ("--out",),
+                "the new folder of the copy; what is there already is never touched",
+                {"metavar": "PATH", "required": True},
+            ),
+        ),
+        more="The copy is compact and as of one moment. It is verified in full before it appears at its place, and a "
+        "copy that could not be made leaves nothing behind. It is a store like any other: put it in the place of "
+        "the old one, or use it with --store. Snapshots of projections are left out and made anew.",
+        fields="path, events, tip{position, seq, digest}, bytes",
+        examples=("ef backup --out /mnt/disk/agent.ef",),
+    ),
+    Command(
+        "doctor",
+        "versions, files, space, users, configuration",
+        "do_care:doctor",
+        more="Changes nothing and waits for nothing: a writer that is stopped or hangs is named. Ends with 0 when no "
+        "finding is an error, else with 69.",
+        fields="findings[]{level ok|note|warning|error, what, remedy}",
+        examples=("ef doctor", "ef doctor --json"),
+    ),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
 
 LATER = frozenset(
     """
-    fold simulate search recall status line mode transition retire observe report proof bundle watch rebuild salvage
-    backup fork doctor crashtest
+    fold simulate search recall status line mode transition retire observe report proof bundle watch salvage
+    fork crashtest
     """.split()
 )
 """Commands that the design names and this version does not have: one message for all of them."""

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def chosen(request: Request) -> Generator[Session]:
+def chosen(request: Request, *, readonly: bool = True) -> Generator[Session]:
     """The session that SESSION names. The store is closed again before anything is printed."""
-    with open_store(request.settings.store, create=False) as store:
+    with open_store(request.settings.store, create=False, readonly=readonly) as store:
         yield store.find_session(request.args.SESSION)
 
 
@@ -135,7 +135,7 @@ def audit(request: Request) -> Answer:
 def declare(request: Request) -> Answer:
     """`ef declare SESSION KIND KEY VALUE`."""
     args = request.args
-    with chosen(request) as session:
+    with chosen(request, readonly=False) as session:
         seq = session.declare(
             args.KIND,
             key=args.KEY,

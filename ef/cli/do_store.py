@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from .. import session as floor6
 from ..errors import UsageError
-from ..session.verify import VERDICT_EXIT
 from . import show_lists
 from .layout import Look
 from .output import Answer
@@ -23,7 +22,7 @@ def look_of(request: Request) -> Look:
 
 def sources(request: Request) -> Answer:
     """`ef sources`."""
-    with floor6.open_store(request.settings.store, create=False) as store:
+    with floor6.open_store(request.settings.store, create=False, readonly=True) as store:
         found = [
             {
                 "source": s.id,
@@ -47,14 +46,14 @@ def export(request: Request) -> Answer:
         raise UsageError(
             detail="export: say --original; a session in a provider's format is not in this version"
         )
-    with floor6.open_store(request.settings.store, create=False) as store:
+    with floor6.open_store(request.settings.store, create=False, readonly=True) as store:
         data = store.export_original(args.SOURCE, length=args.length)
     return Answer({}, str, raw=data)
 
 
 def sessions(request: Request) -> Answer:
     """`ef sessions`."""
-    with floor6.open_store(request.settings.store, create=False) as store:
+    with floor6.open_store(request.settings.store, create=False, readonly=True) as store:
         found = store.sessions(request.args.at, recorded=request.args.recorded)
     return Answer(
         {"sessions": [s.to_json() for s in found]},
@@ -64,6 +63,8 @@ def sessions(request: Request) -> Answer:
 
 def verify(request: Request) -> Answer:
     """`ef verify [SESSION] [--quick]`: the verdict is the answer, also a bad one."""
+    from ..session.verify import VERDICT_EXIT
+
     args = request.args
     with Progress("verify", unit="records") as progress:
         found = floor6.verify_path(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
@@ -78,6 +77,8 @@ def parse(words: Sequence[str], say: Callable[[str], None]) -> argparse.Namespac
     if name in LATER:
         raise UsageError(detail=f"{name}: not in this version. `ef --help` lists what is")
     if name is not None and name not in BY_NAME:
+        import difflib
+
         near = difflib.get_close_matches(name, BY_NAME, 1)
         meant = f" Did you mean `ef {near[0]}`?" if near else ""
         raise UsageError(detail=f"there is no command {name!r}.{meant} `ef --help` lists them")

@@ -46,6 +46,19 @@ def default_store() -> str:
     return os.path.join(base, "epistemic-fold")
 
 
+VARIABLES = ("EF_STORE", "EF_DEBUG", "NO_COLOR", "XDG_DATA_HOME")
+
+
+def configuration(store: str, *, chosen: bool) -> list[str]:
+    """The effective configuration as sentences: which store and why, and the variables that were read."""
+    came = "--store" if chosen else "$EF_STORE" if os.environ.get("EF_STORE") else "the default"
+    given = [f"{name}={os.environ[name]}" for name in VARIABLES if os.environ.get(name)]
+    return [
+        f"the store is {os.path.abspath(store)} (from {came})",
+        f"environment: {', '.join(given) or 'none of ' + ', '.join(VARIABLES) + ' is set'}",
+    ]
+
+
 def debugging() -> bool:
     """Whether tracebacks are wanted."""
     return os.environ.get("EF_DEBUG", "") not in ("", "0")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..session.store import SessionInfo
-from ..session.verify import Verified
 from ..session.views import Context
 from .layout import GREEN, RED, Column, Look, fit, one_line, table
 from .words import count, moment, short, size
+
+if TYPE_CHECKING:
+    from ..session.store import SessionInfo
+    from ..session.verify import Verified
 
 AGENT = ".agent-"
 PREFIX_CHARS = 8

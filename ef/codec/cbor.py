@@ -7,6 +7,7 @@ library itself encodes a nesting that it will not decode). Maps have text keys i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import cbor2
@@ -19,36 +20,47 @@ class Malformed(ValueError):
     """Bytes that are not strict canonical CBOR; the message says what is wrong."""
 
 
+_TYPES: tuple[type[Any], ...] = (str, int, bool, bytes, list, tuple, dict)
+
+
 def _check(value: Any, depth: int) -> None:
     if depth > DEPTH_MAX:
         raise Malformed(f"nesting deeper than {DEPTH_MAX}")
-    if value is None or isinstance(value, (bool, bytes)):
+    if value is None:
         return
-    if isinstance(value, str):
-        if not value.isascii():
-            try:
-                value.encode("utf-8")
-            except UnicodeEncodeError:
-                raise Malformed("text with a lone surrogate") from None
-    elif isinstance(value, int):
+    kind: Any = value.__class__
+    if kind not in _TYPES:
+        kind = next((base for base in _TYPES if isinstance(value, base)), kind)
+    if kind is str:
+        _check_text(value)
+    elif kind is int:
         if not INT_MIN <= value <= INT_MAX:
             raise Malformed("an integer outside 64 bits")
-    elif isinstance(value, (list, tuple)):
-        for each in cast("tuple[Any, ...]", value):
-            _check(each, depth + 1)
-    elif isinstance(value, dict):
+    elif kind is dict:
         for key, each in cast("dict[object, Any]", value).items():
             if not isinstance(key, str):
                 raise Malformed(f"a map key of type {type(key).__name__}")
-            _check(key, depth + 1)
+            _check_text(key)
             _check(each, depth + 1)
-    else:
-        raise Malformed(f"a value of type {type(value).__name__}")
+    elif kind is list or kind is tuple:
+        for each in cast("tuple[Any, ...]", value):
+            _check(each, depth + 1)
+    elif kind is not bool and kind is not bytes:
+        raise Malformed(f"a value of type {kind.__name__}")
 
 
-def encode(value: Any, *, where: str = "value") -> bytes:
+def _check_text(text: str) -> None:
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise Malformed("text with a lone surrogate") from None
+
+
+def encode(value: Any, *, where: str = "value", ordered: bool = False) -> bytes:
     """The canonical bytes of `value` (None, bool, int, str, bytes, list, tuple, dict with text keys).
 
+    `ordered`: the keys of its maps stand in canonical order already, which saves most of the time that maps take.
     Raises InputRefused, naming `where`, for floats, sets, lone surrogates, integers beyond 64 bits, other
     types and nesting beyond DEPTH_MAX.
     """
@@ -60,7 +72,18 @@ def encode(value: Any, *, where: str = "value") -> bytes:
             why=f"it cannot be stored: {fault}",
             remedy="Use null, booleans, 64-bit integers, text, lists and maps with text keys.",
         ) from None
-    return cbor2.dumps(value, canonical=True)
+    return cbor2.dumps(value, canonical=not ordered)
+
+
+def dumps(value: Any) -> bytes:
+    """The canonical bytes of a value without maps, whose types are right; raises ValueError for a lone surrogate."""
+    return cbor2.dumps(value)
+
+
+def key_order(key: str) -> tuple[int, bytes]:
+    """By this the keys of a map are ordered: the length of a key in bytes, then its bytes."""
+    data = key.encode("utf-8", "surrogatepass")
+    return len(data), data
 
 
 def _refuse(*_: Any) -> Any:
@@ -72,18 +95,21 @@ _NO_TAGS: dict[int, Any] = dict.fromkeys(_TAGS, _refuse)
 """The library revives these tags (regular expressions, decimals, shared references …) unless told otherwise."""
 
 
+_loads = partial(
+    cbor2.loads,
+    max_depth=DEPTH_MAX,
+    allow_indefinite=False,
+    allow_duplicate_keys=False,
+    strict_hashable_types=True,
+    tag_hook=_refuse,
+    semantic_decoders=_NO_TAGS,
+)
+
+
 def decode_trusted(data: bytes) -> Any:
     """The value of bytes whose digest holds; no tag is revived. Raises Malformed. Form is not checked again."""
     try:
-        return cbor2.loads(
-            data,
-            max_depth=DEPTH_MAX,
-            allow_indefinite=False,
-            allow_duplicate_keys=False,
-            strict_hashable_types=True,
-            tag_hook=_refuse,
-            semantic_decoders=_NO_TAGS,
-        )
+        return _loads(data)
     except Exception as fault:
         if isinstance(fault.__cause__, Malformed):
             raise fault.__cause__ from None
@@ -93,7 +119,51 @@ def decode_trusted(data: bytes) -> Any:
 def decode(data: bytes) -> Any:
     """The value of `data`; raises Malformed unless it is exactly what `encode` writes for that value."""
     value = decode_trusted(data)
-    _check(value, 1)
-    if cbor2.dumps(value, canonical=True) != data:
+    if shortest(value) != len(data):
         raise Malformed("not canonical, or with trailing bytes")
     return value
+
+
+def shortest(value: Any, depth: int = 1) -> int:
+    """How many bytes `encode` writes for a decoded value; raises Malformed where it would refuse, or order a map anew.
+
+    Without tags, floats and indefinite lengths, which no decoded value holds, each value has one shortest form and
+    every other one is longer (RFC 8949 4.2.1): bytes of this length are the canonical ones.
+    """
+    kind: Any = value.__class__
+    if kind is str:
+        size = len(value) if value.isascii() else len(value.encode())
+        return size + _head(size)
+    if kind is int:
+        if value < INT_MIN:
+            raise Malformed("an integer outside 64 bits")
+        return _head(value if value >= 0 else -1 - value)
+    if kind is bytes:
+        return len(value) + _head(len(value))
+    if value is None or kind is bool:
+        return 1
+    if depth == DEPTH_MAX and value:
+        raise Malformed(f"nesting deeper than {DEPTH_MAX}")
+    if kind is list:
+        return _head(len(value)) + sum([shortest(each, depth + 1) for each in value])
+    if kind is dict:
+        return _head(len(value)) + _entries(value, depth + 1)
+    raise Malformed(f"a value of type {kind.__name__}")
+
+
+def _entries(value: dict[Any, Any], depth: int) -> int:
+    size, before = 0, (-1, b"")
+    for key, each in value.items():
+        if type(key) is not str:
+            raise Malformed(f"a map key of type {type(key).__name__}")
+        here = key_order(key)
+        if here <= before:
+            raise Malformed("the keys of a map are out of order")
+        before = here
+        size += here[0] + _head(here[0]) + shortest(each, depth)
+    return size
+
+
+def _head(n: int) -> int:
+    """Bytes of the shortest head that says `n`."""
+    return 1 if n < 24 else 2 if n < 0x100 else 3 if n < 0x10000 else 5 if n < 0x100000000 else 9

@@ -34,9 +34,20 @@ def value_digest(value: Any) -> bytes:
     return blake3(encode(value)).digest()
 
 
+_TEXT_HEADS = [bytes([0x60 + n]) if n < 24 else bytes([0x78, n]) for n in range(256)]
+"""What stands before a text of n bytes in canonical CBOR."""
+
+
 def event_uuid(stream: str, key: str) -> bytes:
     """16 bytes that name an event, made from its stream and its idempotency key (UUIDv8 layout, RFC 9562)."""
-    raw = bytearray(blake3(encode([stream, key])).digest()[:UUID_BYTES])
+    if len(stream) < 256 > len(key) and stream.isascii() and key.isascii():
+        # What `encode` gives, for the names that nearly all events have.
+        data = b"\x82%b%b%b%b" % (
+            _TEXT_HEADS[len(stream)], stream.encode(), _TEXT_HEADS[len(key)], key.encode(),
+        )  # fmt: skip
+    else:
+        data = encode([stream, key])
+    raw = bytearray(blake3(data).digest(UUID_BYTES))
     raw[6] = (raw[6] & 0x0F) | 0x80
     raw[8] = (raw[8] & 0x3F) | 0x80
     return bytes(raw)

@@ -161,7 +161,7 @@ class AnchorDeclared:
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
     """A row that another program stored through the eventsourcing library's recorder;
-    its seq is that program's version.
+    its seq is that program's version, or how far it followed another program.
     """
 
     topic: str

@@ -7,6 +7,7 @@ in its stream and in its store; an idempotency key names one event of its stream
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -101,6 +102,18 @@ class Log(Protocol):
         """Append all drafts or none; durable when it returns. `expect` names the tips that streams must have."""
         ...
 
+    def append_nowait(
+        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
+    ) -> Future[list[Appended]]:
+        """Append without waiting; the future is set when they are durable. Appends of one caller keep their order."""
+        ...
+
+    async def aappend(
+        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
+    ) -> list[Appended]:
+        """Append; durable when it returns, and the event loop goes on meanwhile."""
+        ...
+
     def tip(self, stream: str) -> Tip:
         """The stream's tip; EMPTY for a stream that does not exist."""
         ...
@@ -128,11 +141,12 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A record ready to be put: everything but the position."""
+    """A record ready to be put: everything but the position. `plain` are its body's bytes before they were packed."""
 
     header: Header
     digest: bytes
     frame: bytes
+    plain: bytes
 
 
 class Known(Protocol):
@@ -257,7 +271,7 @@ def _record(
         store_digest,
     )
     data = encode_header(header)
-    return Prepared(header, record_digest(data), encode_frame(data, salt, kept))
+    return Prepared(header, record_digest(data), encode_frame(data, salt, kept), plain)
 
 
 def _same_or_conflict(draft: Draft, event: Event, plain: bytes, header: Header, old: bytes) -> None:

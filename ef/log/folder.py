@@ -8,10 +8,12 @@ itself stays the one that it was. Modes are set, never left to the umask.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -19,6 +21,7 @@ FOLDER_MODE, FILE_MODE = 0o700, 0o600
 BIRTH = ".birth."
 """How the names of hidden folders begin in which a store is born. One that a dead creator left is nothing."""
 
+CLAIM_SECONDS_MAX = 2.0
 LOCK_BYTES = 17 * 4096
 """What LMDB needs for the readers that we allow, and a little more."""
 
@@ -103,6 +106,46 @@ def write_lock_file(folder: Path) -> None:
             os.link(draft, lock)
     finally:
         os.unlink(draft)
+
+
+class LockFileLost(Exception):
+    """There is no lock file, and another process has the store open through one that was deleted."""
+
+
+def claim(folder: Path) -> int:
+    """Make the lock file where there is none, and say on the data file that it is in use; the descriptor that says so.
+
+    Whoever has a store open holds a shared flock on its data file. So a lock file that is missing may be made anew only
+    if nobody has the store open: two writers with two lock files would lose each other's commits. Raises LockFileLost,
+    OSError. Where the disk knows no such locks nothing is told.
+    """
+    handle = os.open(folder / "data.mdb", os.O_RDONLY)
+    try:
+        end = time.monotonic() + CLAIM_SECONDS_MAX
+        while not (folder / "lock.mdb").exists():
+            if _flock(handle, fcntl.LOCK_EX):
+                write_lock_file(folder)
+            elif time.monotonic() > end:
+                raise LockFileLost
+            else:  # somebody who is making it has it in a moment
+                time.sleep(0.01)
+        while not _flock(handle, fcntl.LOCK_SH) and time.monotonic() < end:
+            time.sleep(0.01)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _flock(handle: int, how: int) -> bool:
+    """Whether the lock was had, without waiting; where the disk knows no locks it is."""
+    try:
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def fsync(path: Path) -> None:

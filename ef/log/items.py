@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..codec import kinds
+from ..codec.build import maker
 from ..errors import Damaged
-from ..events import Event, Reading, Recorded, SourceRef
+from ..events import Event, Header, Origin, Reading, Recorded, SourceRef
 from ..readers import read_item
 from .base import Log, Record
+
+CITED_BYTES_MAX = 16 << 20
 
 
 def where_of(record: Record) -> str:
@@ -20,46 +23,92 @@ def where_of(record: Record) -> str:
 def event_of(log: Log, record: Record) -> Event:
     """The typed event of a record, its body read and checked."""
     h = record.header
-    return kinds.decode_body(h.kind, h.version, log.body(record), where=where_of(record))
+    return kinds.decode_body(
+        h.kind, h.version, log.body(record), where=where_of(record), trusted=True
+    )
 
 
 def recorded(
     log: Log, stream: str, *, after: int = 0, upto: int | None = None
 ) -> Iterator[Recorded]:
     """A stream's events as reducers meet them: raw kinds (items, source lines) without their bytes."""
+    body = log.body
     for record in log.read(stream, after=after, upto=upto):
-        h = record.header
-        spec = kinds.BY_NAME.get(h.kind)
-        plain = b"" if spec is not None and spec.raw else log.body(record)
-        yield Recorded(
-            h, record.digest, kinds.decode_body(h.kind, h.version, plain, where=where_of(record))
-        )
+        h = record.frame.header
+        event = _WITHOUT_BYTES.get((h.kind, h.version))
+        if event is None:
+            event = kinds.decode_body(
+                h.kind, h.version, body(record), where=where_of(record), trusted=True
+            )
+        yield _recorded(h, record.frame.digest, event)
+
+
+_recorded = maker(Recorded)
+_WITHOUT_BYTES: dict[tuple[str, int], Event] = {
+    (spec.name, spec.version): spec.type(b"") for spec in kinds.KINDS if spec.raw
+}
 
 
 def reading_of(log: Log, record: Record) -> Reading:
-    """The reading of an item's record. The header says who speaks: its writer knew what the bytes alone do not say."""
-    reading = read_item(record.header.reader, log.body(record))
-    facts = record.header.item
+    """The reading of an item's record."""
+    return read_as(record.header, log.body(record))
+
+
+def read_as(header: Header, body: bytes) -> Reading:
+    """The reading of an item's bytes. The header says who speaks: its writer knew what the bytes alone do not say."""
+    reading = read_item(header.reader, body)
+    facts = header.item
     if facts is None or len(facts.parts) != len(reading.parts):
         return reading
     pairs = zip(reading.parts, facts.parts, strict=True)
-    parts = tuple(replace(part, channel=fact.channel) for part, fact in pairs)
+    parts = tuple(
+        part if part.channel is fact.channel else replace(part, channel=fact.channel)
+        for part, fact in pairs
+    )
     return Reading(reading.role, parts, reading.group)
 
 
 def quote_of(log: Log, ref: SourceRef) -> bytes:
     """The exact bytes that a reference cites. Raises Damaged when the record is not the one that was cited."""
-    record = log.get(ref.stream, ref.seq)
-    if record.digest != ref.digest:
-        raise Damaged(
-            where=where_of(record), what="the record is not the one that the reference cites"
-        )
-    parts = reading_of(log, record).parts
-    if not 0 <= ref.part < len(parts):
-        raise Damaged(where=where_of(record), what=f"it has no part {ref.part}")
-    text = parts[ref.part].text.encode("utf-8", "surrogatepass")
-    if not 0 <= ref.start < ref.end <= len(text):
-        raise Damaged(
-            where=where_of(record), what=f"part {ref.part} has no bytes {ref.start} to {ref.end}"
-        )
-    return text[ref.start : ref.end]
+    return Cited(log).quote(ref)
+
+
+class Cited:
+    """The items that references cite, each read once, as long as they take no more than `CITED_BYTES_MAX`."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._items: dict[tuple[str, int], tuple[Record, list[bytes]]] = {}
+        self._bytes = 0
+
+    def quote(self, ref: SourceRef) -> bytes:
+        """The exact bytes that a reference cites. Raises Damaged when the record is not the one that was cited."""
+        record, texts = self._item(ref.stream, ref.seq)
+        if record.digest != ref.digest:
+            raise Damaged(
+                where=where_of(record), what="the record is not the one that the reference cites"
+            )
+        if not 0 <= ref.part < len(texts):
+            raise Damaged(where=where_of(record), what=f"it has no part {ref.part}")
+        text = texts[ref.part]
+        if not 0 <= ref.start < ref.end <= len(text):
+            what = f"part {ref.part} has no bytes {ref.start} to {ref.end}"
+            raise Damaged(where=where_of(record), what=what)
+        return text[ref.start : ref.end]
+
+    def origin(self, ref: SourceRef) -> Origin | None:
+        """The line of an imported source that the cited item came from."""
+        return self._item(ref.stream, ref.seq)[0].header.origin
+
+    def _item(self, stream: str, seq: int) -> tuple[Record, list[bytes]]:
+        found = self._items.get((stream, seq))
+        if found is None:
+            record = self._log.get(stream, seq)
+            parts = reading_of(self._log, record).parts
+            found = record, [part.text.encode("utf-8", "surrogatepass") for part in parts]
+            self._bytes += sum(map(len, found[1]))
+            if self._bytes > CITED_BYTES_MAX:
+                self._items.clear()
+                self._bytes = 0
+            self._items[stream, seq] = found
+        return found

@@ -1,23 +1,27 @@
 """The log on LMDB, natively: batch, precondition, keys and chain inside one write transaction.
 
-The rows of its four databases: rows.py. All but `log` can be rebuilt from `log`.
-A write goes in three steps: read what is known; prepare the records; then, inside the write transaction, check that
-the store's tip is still the one that was read (every write moves it, so nothing else needs checking) and put.
+The rows of its four databases: rows.py. All but `log` can be rebuilt from `log`. How appends are grouped and written:
+committer.py and writer.py.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 
 from ..codec.digests import SALT_BYTES, ZERO
 from ..codec.record import unpack_body
-from ..errors import CannotWrite, Damaged, DamageError, NotFound, RolledBack
+from ..errors import Damaged, DamageError, NotFound, OtherStore, RolledBack
 from ..events import Place, StoreOpened
+from .ahead import Ahead
 from .base import Appended, Draft, Prepared, Record, Tip, prepare
 from .birth import give_birth, is_there, missing
-from .lmdb_env import CommitFailed, LmdbEnv, Txn
+from .committer import Committer, Request
+from .lmdb_env import LmdbEnv, Txn
 from .rows import LOG as LOG
 from .rows import (
     SEQ,
@@ -26,11 +30,11 @@ from .rows import (
     View,
     follows,
     position_of,
-    put_records,
     record_at,
     record_in,
     record_of_key,
     record_of_seq,
+    records_between,
     stream_hash,
     stream_row,
     tip_row,
@@ -38,20 +42,22 @@ from .rows import (
 )
 from .rows import U64 as U64
 from .sources import SourceBytes
-from .tipfile import TipFile
+from .writer import StoreWriter
 
 PAGE_RECORDS = 256
-OPTIMISTIC_TRIES = 3
 Clock = Callable[[], int]
 Entropy = Callable[[int], bytes]
-
-
-class _Moved(Exception):
-    """Another process committed between our look and our write."""
+T = TypeVar("T")
 
 
 def _bad(stream: str, seq: int, what: str = "the record is not there") -> Damaged:
     return Damaged(where=f"stream {stream}, seq {seq}", what=what)
+
+
+def _size(draft: Draft) -> int:
+    """What a draft holds in memory, roughly: the bytes of an item or of source lines, and a little."""
+    data = getattr(draft.event, "data", b"")
+    return 1024 + (len(data) if isinstance(data, bytes) else 0)
 
 
 class LmdbLog:
@@ -60,15 +66,20 @@ class LmdbLog:
     def __init__(self, env: LmdbEnv, now: Clock, entropy: Entropy) -> None:
         self._env, self._now, self._entropy = env, now, entropy
         self.path = env.path
-        self.tipfile = TipFile(env.path)
         self._sources = SourceBytes(self)
-        self._listeners: list[Callable[[], None]] = []
+        self._writer = StoreWriter.of(env, self.body)
+        self.tipfile = self._writer.tipfile
         self._closed = False
         genesis = self.at(0)
         if genesis.header.kind != StoreOpened.__name__:
             raise Damaged(where="position 0", what="the first record is not the genesis of a store")
         self.store_id = genesis.header.key
         self._rolled_back: str | None = None
+        other = self.tipfile.names_another(self.store_id)
+        if other is not None:
+            what = f"it is the store {self.store_id}; the file tip is of the store {other}"
+            raise OtherStore(where=str(self.path / "data.mdb"), what=what)
+        self.tipfile.store_id = self.store_id
         known = self.tipfile.read()
         if known is not None:
             self._compare(*known)
@@ -83,17 +94,21 @@ class LmdbLog:
         create_missing: bool = True,
         made_by: str = "ef",
         map_size: int | None = None,
+        plain: str | None = None,
+        readonly: bool = False,
     ) -> LmdbLog:
         """Open the store in folder `path`; make it if it is not there (and `create_missing`).
 
-        `now` gives microseconds since 1970 UTC. Raises StoreUnavailable, CannotWrite, Damaged.
+        `now` gives microseconds since 1970 UTC. `plain` says what is wrong with the data file when LMDB must not see
+        it; it is then read without LMDB. `readonly`: it is only read, and its opening waits for no writer. Raises
+        StoreUnavailable, CannotWrite, Damaged.
         """
         path = Path(path).absolute()
         if not is_there(path):
             if not create_missing:
                 raise missing(path)
             give_birth(path, now=now, entropy=entropy, made_by=made_by)
-        env = LmdbEnv.acquire(path, map_size=map_size)
+        env = LmdbEnv.acquire(path, map_size=map_size, plain=plain, readonly=readonly)
         try:
             return cls(env, now, entropy)
         except BaseException:
@@ -101,11 +116,16 @@ class LmdbLog:
             raise
 
     def close(self) -> None:
-        """Write the tip file and let the environment go."""
-        if not self._closed:
-            self._closed = True
-            self.tipfile.flush()
-            self._env.release()
+        """Write what waits, and the tip file, and let the environment go."""
+        if self._closed:
+            return
+        self.committer.flush()
+        closed, self._closed = self._closed, True
+        if not closed:
+            try:
+                self.tipfile.flush()
+            finally:
+                self._env.release()
 
     def __enter__(self) -> LmdbLog:
         return self
@@ -119,41 +139,59 @@ class LmdbLog:
         self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
     ) -> list[Appended]:
         """See base.Log.append. Raises TipConflict, KeyConflict, CannotWrite, OutcomeUnknown, InputRefused."""
-        results: list[Appended] = []
-        self.write(lambda view: self._built(view, drafts, expect or {}, results))
-        return results
+        return self._writer.committer.run(self._request(drafts, expect))
 
-    def append_in_turn(
-        self, make: Callable[[], tuple[Sequence[Draft], Mapping[str, Tip]]]
+    def append_nowait(
+        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
+    ) -> Future[list[Appended]]:
+        """See base.Log.append_nowait. It waits only while too many bytes are in flight."""
+        return self._writer.committer.submit(self._request(drafts, expect))
+
+    async def aappend(
+        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
     ) -> list[Appended]:
-        """Append what `make` gives while the store's write lock is held: nobody can come between its look and the
-        commit.
+        """See base.Log.aappend."""
+        return await self._writer.committer.awaited(self._request(drafts, expect))
 
-        For drafts that rest on how a stream is, when others keep appending to it. `make` may read the log; it may run
-        again, so it must have no effects but its result.
+    def _request(
+        self, drafts: Sequence[Draft], expect: Mapping[str, Tip] | None
+    ) -> Request[list[Appended]]:
+        size = sum(map(_size, drafts))
+        return self.request(lambda view: drafts, lambda got: got, size=size, expect=expect)
+
+    def request(
+        self,
+        make: Callable[[Ahead], Sequence[Draft]],
+        settle: Callable[[list[Appended]], T],
+        *,
+        size: int,
+        expect: Mapping[str, Tip] | None = None,
+    ) -> Request[T]:
+        """A request for `run`, `submit` and `awaited`: drafts that rest on how the store is when their turn comes.
+
+        `make` gives them from a view of the store; it may run again, so it must have no effects but its result.
+        `settle` makes the caller's result once they are durable. `size` is what they hold in memory, in bytes.
         """
         results: list[Appended] = []
-        self._refuse_older_copy()
-        with self._env.write_lock:
-            self._write_locked(lambda view: self._built(view, *make(), results))
-        return results
 
-    def _built(
-        self,
-        view: View,
-        drafts: Sequence[Draft],
-        expect: Mapping[str, Tip],
-        results: list[Appended],
-    ) -> list[Prepared]:
-        results[:], new = prepare(
-            drafts,
-            view,
-            store_digest=view.store_tip()[1],
-            recorded_at=self._now(),
-            salt=self.salt,
-            expect=expect,
-        )
-        return new
+        def build(view: Ahead) -> list[Prepared]:
+            results[:], new = prepare(
+                make(view),
+                view,
+                store_digest=view.store_tip()[1],
+                recorded_at=self._now(),
+                salt=self.salt,
+                expect=expect or {},
+            )
+            return new
+
+        self._refuse_older_copy()
+        return Request(self.path, build, lambda first: settle(results), size)
+
+    @property
+    def committer(self) -> Committer:
+        """Where requests are run."""
+        return self._writer.committer
 
     def salt(self) -> bytes:
         """Fresh bytes that keep a body's commitment from being guessed."""
@@ -163,26 +201,15 @@ class LmdbLog:
         """The log's clock, in microseconds since 1970 UTC."""
         return self._now()
 
-    def write(self, build: Callable[[View], list[Prepared]]) -> int:
+    def write(self, build: Callable[[View], list[Prepared]], *, size: int = 0) -> int:
         """Put what `build` prepares from a view of the store; the first position. Durable when it returns.
 
-        `build` may run again when another process committed in between, so it must have no effects but its result.
-        Raises RolledBack when the store was older than its tip file as it was opened.
+        `build` may run again when another process committed in between, so it must have no effects but its result;
+        `size` is what it holds in memory, in bytes. Raises RolledBack when the store was older than its tip file as it
+        was opened.
         """
         self._refuse_older_copy()
-        with self._env.write_lock:
-            for _ in range(OPTIMISTIC_TRIES):
-                with self._env.read() as txn:
-                    view = View(txn, self.body)
-                    tip, new = view.store_tip(), build(view)
-                if not new:
-                    return tip[0] + 1
-                try:
-                    self._commit(lambda txn, new=new, tip=tip: self._put(txn, new, tip), new)  # type: ignore[misc]
-                except _Moved:
-                    continue
-                return self._committed(tip[0] + 1, new)
-            return self._write_locked(build)
+        return self._writer.committer.run(Request(self.path, build, lambda first: first, size))
 
     def _refuse_older_copy(self) -> None:
         if self._rolled_back is not None:
@@ -192,55 +219,12 @@ class LmdbLog:
             )
             raise RolledBack(where=f"store {self.path}", what=what)
 
-    def _write_locked(self, build: Callable[[View], list[Prepared]]) -> int:
-        """Under contention: prepare while holding the write lock, so that nobody starves."""
-        new: list[Prepared] = []
-        first = [0]
-
-        def work(txn: Txn) -> None:
-            view = View(txn, self.body)
-            tip = view.store_tip()
-            new[:], first[0] = build(view), tip[0] + 1
-            self._put(txn, new, tip)
-
-        self._commit(work, new)
-        return self._committed(first[0], new)
-
-    def _put(self, txn: Txn, new: Sequence[Prepared], assumed: tuple[int, bytes]) -> None:
-        if View(txn, self.body).store_tip() != assumed:
-            raise _Moved
-        put_records(txn, new, assumed[0] + 1)
-
-    def _commit(self, work: Callable[[Txn], None], new: Sequence[Prepared]) -> None:
-        try:
-            self._env.write(work)
-        except CommitFailed as fault:
-            if not self._was_kept(new):
-                raise CannotWrite(
-                    path=self.path, why=str(fault), remedy="Free space, then retry."
-                ) from None
-
-    def _committed(self, first: int, new: Sequence[Prepared]) -> int:
-        """What follows a commit. The position is our own: another process may be further by now."""
-        if new:
-            self.tipfile.moved(first + len(new) - 1, new[-1].digest)
-        for notify in list(self._listeners):
-            notify()
-        return first
-
-    def _was_kept(self, new: Sequence[Prepared]) -> bool:
-        """After a failed commit and a reopen: is our last record there? A transaction is kept whole or not at all."""
-        last = new[-1]
-        with self._env.read() as txn:
-            found = record_of_key(txn, last.header.stream, last.header.key)
-            return found is not None and found.digest == last.digest
-
     def _compare(self, position: int, digest: bytes) -> None:
         """Compare the store with what the tip file says of it. What the store does not hold, the file keeps naming."""
         at = U64.pack(min(position, SEQS - 1))
-        with self._env.read() as txn:
-            last, frame = txn.last(LOG), txn.get(LOG, at)
         try:
+            with self._env.read() as txn:
+                last, frame = txn.last(LOG), txn.get(LOG, at)
             end = position_of(last[0]) if last else -1
             held = record_in(at, frame).digest if frame is not None else None
         except DamageError:
@@ -255,8 +239,9 @@ class LmdbLog:
 
     def on_commit(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Call `notify` after each commit of this process; returns what ends that."""
-        self._listeners.append(notify)
-        return lambda: self._listeners.remove(notify) if notify in self._listeners else None
+        listeners = self._writer.listeners
+        listeners.append(notify)
+        return lambda: listeners.remove(notify) if notify in listeners else None
 
     # Reading.
 
@@ -294,19 +279,24 @@ class LmdbLog:
     def read(self, stream: str, *, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """See base.Log.read. Reads in pages, so that no reader stays open while the caller works."""
         tip = self.tip(stream)
-        last = tip.seq if upto is None else min(upto, tip.seq)
+        return self._walk(stream, after, tip.seq if upto is None else min(upto, tip.seq), tip)
+
+    def _walk(self, stream: str, after: int, last: int, tip: Tip) -> Iterator[Record]:
         digest = self._digest_before(stream, after + 1) if after < last else None
         while after < last:
             with self._env.read() as txn:
                 page = self._page(txn, stream, after + 1, min(PAGE_RECORDS, last - after))
             for record in page:
                 after += 1
-                if record.header.seq != after:
+                frame = record.frame
+                header = frame.header
+                if header.seq != after:
                     raise _bad(stream, after)
-                if digest is not None and not follows(record, digest):
+                linked = digest is None or header.prev_stream == digest or follows(record, digest)
+                if not linked:
                     raise _bad(stream, after, "it does not follow the record before it")
-                digest = record.digest
-                if after == tip.seq and digest != tip.digest and record.header.kind != STORED:
+                digest = frame.digest
+                if after == tip.seq and digest != tip.digest and header.kind != STORED:
                     raise _bad(stream, after, "it is not the record that its tip row names")
                 yield record
             if not page:
@@ -321,35 +311,43 @@ class LmdbLog:
         except DamageError:
             return None
 
-    def stored(self, stream: str, first: int = 0) -> Iterator[Record]:
-        """Records of a stream in seq order from seq `first`, gaps allowed: for streams that a recorder filled."""
-        while first < SEQS:
+    def stored(
+        self,
+        stream: str,
+        first: int = 0,
+        last: int = SEQS - 1,
+        *,
+        back: bool = False,
+        page: int = PAGE_RECORDS,
+    ) -> Iterator[Record]:
+        """Records with first <= seq <= last in seq order, or `back` from the last, gaps allowed: for streams that a
+        recorder filled. Read `page` at a time."""
+        while first <= last:
             with self._env.read() as txn:
-                page = self._page(txn, stream, first, PAGE_RECORDS)
-            yield from page
-            if not page:
+                found = records_between(txn, stream, first, last, page, back=back)
+            yield from found
+            if not found:
                 return
-            first = page[-1].header.seq + 1
+            if back:
+                last = found[-1].header.seq - 1
+            else:
+                first = found[-1].header.seq + 1
 
     def _page(self, txn: Txn, stream: str, first: int, limit: int) -> list[Record]:
-        name = stream_hash(stream)
-        return [
-            record_of_seq(txn, stream, U64.unpack(key[16:])[0], at)
-            for key, at in txn.scan(SEQ, name + U64.pack(first), limit)
-            if key.startswith(name) and len(key) == len(name) + U64.size
-        ]
+        return records_between(txn, stream, first, SEQS - 1, limit, back=False)
 
-    def all(self, *, after: int = -1) -> Iterator[Record]:
-        """Records of all streams in the store's order, from position after + 1; the genesis is position 0."""
+    def all(self, *, after: int = -1, page: int = PAGE_RECORDS) -> Iterator[Record]:
+        """Records of all streams in the store's order, from position after + 1; the genesis is position 0. Read `page`
+        at a time."""
         while after + 1 < SEQS:
             with self._env.read() as txn:
-                page = [record_in(*row) for row in txn.scan(LOG, U64.pack(after + 1), PAGE_RECORDS)]
-            for record in page:
+                found = [record_in(*row) for row in txn.scan(LOG, U64.pack(after + 1), page)]
+            for record in found:
                 after += 1
                 if record.position != after:
                     raise Damaged(where=f"position {after}", what="the record is not there")
                 yield record
-            if not page:
+            if not found:
                 return
 
     def find(self, stream: str, key: str) -> int | None:
@@ -367,6 +365,10 @@ class LmdbLog:
                 page, without = tip_rows(txn, page[-1][0] if page else b"", PAGE_RECORDS)
             for key, row in page:
                 name, tip = stream_row(row, key.hex())
+                if stream_hash(name) != key:
+                    raise Damaged(
+                        where=f"stream {name}", what="its tip row is that of another stream"
+                    )
                 if name.startswith(prefix):
                     yield name, tip
             lost += [name for name in without if "/" not in name or name.startswith(prefix)]
@@ -375,20 +377,17 @@ class LmdbLog:
         if lost:
             raise Damaged(where=f"stream {lost[0]}", what="its tip row is not there")
 
+    def copy_to(self, folder: Path) -> None:
+        """Put a compact copy of the data file, as of one moment, into a folder. Raises OSError, Damaged."""
+        self._env.copy_to(folder)
+
     def databases(self) -> list[bytes]:
         """Names of all databases in the data file, for verify."""
         return self._env.names()
 
-    def rows(self, db: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Raw entries of one database, for verify."""
-        first = b"\0"
-        while True:
-            with self._env.read() as txn:
-                page = txn.scan(db, first, PAGE_RECORDS)
-            yield from page
-            if not page:
-                return
-            first = page[-1][0] + b"\0"
+    def moment(self) -> AbstractContextManager[Txn]:
+        """One moment of the store, held so that its pages stay as they are, for verify."""
+        return self._env.read()
 
     def body(self, record: Record) -> bytes:
         """See base.Log.body."""

@@ -1,89 +1,53 @@
-"""The same store as an application recorder of the eventsourcing library.
+"""The same store as recorders of the eventsourcing library. What they store, and under which names: stored.py.
 
-What the library inserts is a record of kind StoredEvent in a stream of its own name space, chained in the store like
-every other; its seq is the library's version, so gaps and version 0 are allowed there (the library's own rules).
-What ef appended is seen through the library too: originator id = stream, version = seq, topic = kind, state = the
-frame. Notification ids are positions: gapless, in commit order, from 1 (the genesis, position 0, is outside).
+Notification ids are positions in the store: in the order of commits, from 1 (the genesis, position 0, is outside).
+They have gaps where the store holds something else: other applications' rows, snapshots, tracking, and, for an
+application with a name, ef's own records. The recorders of the application "" show those too: originator id = stream,
+version = seq, topic = kind, state = the frame.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Event
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from eventsourcing.persistence import (
+    AggregateRecorder,
     ApplicationRecorder,
-    IntegrityError,
-    ListenNotifySubscription,
     Notification,
+    ProcessRecorder,
     StoredEvent,
-    Subscription,
+    Tracking,
+    TrackingRecorder,
 )
+from eventsourcing.persistence import Subscription as LibrarySubscription
 
-from .. import events as ev
-from ..codec import kinds
-from ..codec.digests import commitment, event_uuid, record_digest
-from ..codec.record import encode_frame, encode_header, pack_body
-from .base import Prepared, Record, Tip
-from .lmdb_log import LmdbLog
-from .rows import SEQS, View
-
-PREFIX = "recorder/"
-OWN = ("session/", "source/", "store")
-KIND = ev.StoredEvent.__name__
+from .base import Record
+from .lmdb_log import PAGE_RECORDS, LmdbLog
+from .stored import EVENTS, Rows
+from .subscription import Subscription
 
 
-class LmdbApplicationRecorder(ApplicationRecorder):
-    """Records of `log` as stored events and notifications; see the module's first lines."""
+class LmdbRecorder:
+    """What all recorders share: the log, and the rows of an application in it for a purpose."""
 
-    def __init__(self, log: LmdbLog) -> None:
+    purpose: ClassVar[str] = EVENTS
+
+    def __init__(self, log: LmdbLog, application: str = "", purpose: str | None = None) -> None:
         self.log = log
+        self.rows = Rows(log, application, purpose or self.purpose)
+
+
+class LmdbAggregateRecorder(LmdbRecorder, AggregateRecorder):
+    """Stored events without notification ids; those of another purpose than `events` are no notifications."""
 
     def insert_events(
         self, stored_events: Sequence[StoredEvent], **kwargs: Any
     ) -> Sequence[int] | None:
-        """Insert all or none; notification ids in order. IntegrityError when an id and version are there already."""
-        if not stored_events:
-            return []
-        first = self.log.write(lambda view: self._build(view, stored_events))
-        return list(range(first, first + len(stored_events)))
-
-    def _build(self, view: View, stored_events: Sequence[StoredEvent]) -> list[Prepared]:
-        _, digest = view.store_tip()
-        tips: dict[str, Tip] = {}
-        seen: set[tuple[str, int]] = set()
-        new: list[Prepared] = []
-        for stored in stored_events:
-            stream, seq = PREFIX + str(stored.originator_id), stored.originator_version
-            if not 0 <= seq < SEQS:
-                raise IntegrityError(f"version {seq} of {stored.originator_id} is no 64-bit number")
-            if (stream, seq) in seen or view.has(stream, seq):
-                raise IntegrityError(f"version {seq} of {stored.originator_id} is recorded already")
-            seen.add((stream, seq))
-            made = self._record(stored, stream, tips.get(stream) or view.tip(stream), digest)
-            digest, tips[stream] = made.digest, Tip(seq, made.digest)
-            new.append(made)
-        return new
-
-    def _record(
-        self, stored: StoredEvent, stream: str, before: Tip, store_digest: bytes
-    ) -> Prepared:
-        event = ev.StoredEvent(
-            stored.topic, bytes(stored.state), isinstance(stored.originator_id, UUID)
-        )
-        spec = kinds.spec_of(event)
-        plain = kinds.encode_body(event)
-        encoding, body = pack_body(plain, where=f"{KIND} in {stream}")
-        salt, key = self.log.salt(), str(stored.originator_version)
-        header = ev.Header(
-            spec.name, spec.version, spec.required, stream, stored.originator_version, event_uuid(stream, key), key,
-            self.log.now(), None, ev.Basis.UNKNOWN, ev.Channel.OPERATOR, None, None, None, None,
-            commitment(salt, body), len(plain), ev.Place.INLINE, None, encoding, before.digest, store_digest,
-        )  # fmt: skip
-        data = encode_header(header)
-        return Prepared(header, record_digest(data), encode_frame(data, salt, body))
+        """Insert all or none. IntegrityError when an id and version are there already."""
+        self.rows.insert(stored_events)
+        return None
 
     def select_events(
         self,
@@ -94,19 +58,18 @@ class LmdbApplicationRecorder(ApplicationRecorder):
         desc: bool = False,
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
-        """Stored events of an originator, or records of an ef stream given by its name, in version order."""
-        name = str(originator_id)
-        stream = name if name.startswith(OWN) else PREFIX + name
-        found: list[StoredEvent] = []
-        for record in self.log.stored(stream, 0 if gt is None else max(gt + 1, 0)):
-            if lte is not None and record.header.seq > lte:
-                break
-            found.append(self._stored(record))
-            if limit is not None and not desc and len(found) >= limit:
-                break
-        if desc:
-            found.reverse()
-        return found[:limit]
+        """Stored events of an originator in version order, `desc` from the last; the last one is one point read."""
+        return self.rows.select(originator_id, gt, lte, desc=desc, limit=limit)
+
+
+class LmdbApplicationRecorder(LmdbAggregateRecorder, ApplicationRecorder):
+    """Stored events and notifications; see the module's first lines."""
+
+    def insert_events(
+        self, stored_events: Sequence[StoredEvent], **kwargs: Any
+    ) -> Sequence[int] | None:
+        """Insert all or none; notification ids in order. IntegrityError when an id and version are there already."""
+        return self.rows.insert(stored_events)
 
     def select_notifications(
         self,
@@ -122,59 +85,87 @@ class LmdbApplicationRecorder(ApplicationRecorder):
         found: list[Notification] = []
         if limit < 1:
             return found
-        for record in self.log.all(after=first - 1):
+        for record in self.log.all(after=first - 1, page=min(limit, PAGE_RECORDS)):
             if stop is not None and record.position > stop:
                 break
-            stored = self._stored(record)
-            if topics and stored.topic not in topics:
-                continue
-            found.append(
-                Notification(
-                    originator_id=stored.originator_id,
-                    originator_version=stored.originator_version,
-                    topic=stored.topic,
-                    state=stored.state,
-                    id=record.position,
-                )
-            )
-            if len(found) == limit:
-                break
+            note = self.notification(record, topics)
+            if note is not None:
+                found.append(note)
+                if len(found) == limit:
+                    break
         return found
 
     def max_notification_id(self) -> int | None:
-        """The newest notification's id, None for a store that holds only its genesis."""
-        return self.log.tip_position() or None
+        """The newest notification's id, None where there is none. It looks back over what is no notification."""
+        for position in range(self.log.tip_position(), 0, -1):
+            if self.rows.shows(self.log.at(position)) is not None:
+                return position
+        return None
 
     def subscribe(
         self, gt: int | None = None, topics: Sequence[str] = ()
-    ) -> Subscription[ApplicationRecorder]:
-        """Notifications after `gt`, then those to come; woken by commits of this process."""
+    ) -> LibrarySubscription[ApplicationRecorder]:
+        """Notifications after `gt`, then those to come; see subscription.py."""
         return LmdbSubscription(self, gt=gt, topics=topics)
 
-    def _stored(self, record: Record) -> StoredEvent:
-        h, frame = record.header, record.frame
-        if h.kind != KIND:
-            state = encode_frame(frame.header_bytes, frame.salt, frame.body)
-            return StoredEvent(h.stream, h.seq, h.kind, state)
-        where = f"stream {h.stream}, seq {h.seq}"
-        event = kinds.decode_body(h.kind, h.version, self.log.body(record), where=where)
-        assert isinstance(event, ev.StoredEvent)
-        name = h.stream.removeprefix(PREFIX)
-        return StoredEvent(UUID(name) if event.uuid_id else name, h.seq, event.topic, event.state)
+    def notification(self, record: Record, topics: Sequence[str] = ()) -> Notification | None:
+        """A record as a notification; None for one that is none here, or has another topic."""
+        stored = self.rows.shows(record)
+        if stored is None or (topics and stored.topic not in topics):
+            return None
+        return Notification(
+            originator_id=stored.originator_id,
+            originator_version=stored.originator_version,
+            topic=stored.topic,
+            state=stored.state,
+            id=record.position,
+        )
 
 
-class LmdbSubscription(ListenNotifySubscription[LmdbApplicationRecorder]):
-    """A subscription that commits of this process wake."""
+class LmdbTrackingRecorder(LmdbRecorder, TrackingRecorder):
+    """How far other applications were followed. For a view that keeps its figures here too, see `rows.insert`."""
+
+    purpose = "view"
+
+    def insert_tracking(self, tracking: Tracking) -> None:
+        """Record a position. IntegrityError when it, or a later one of its application, is recorded."""
+        self.rows.insert([], tracking)
+
+    def max_tracking_id(self, application_name: str) -> int | None:
+        """The last recorded position of an application; one point read."""
+        return self.rows.tracked(application_name)
+
+
+class LmdbProcessRecorder(LmdbTrackingRecorder, LmdbApplicationRecorder, ProcessRecorder):
+    """Stored events, and in the same batch the position of the notification that they come from."""
+
+    purpose = EVENTS
+
+    def insert_events(
+        self, stored_events: Sequence[StoredEvent], **kwargs: Any
+    ) -> Sequence[int] | None:
+        """Insert all or none, `tracking` (a Tracking) among it; notification ids in order. IntegrityError as above."""
+        return self.rows.insert(stored_events, kwargs.get("tracking"))
+
+
+class LmdbSubscription(LibrarySubscription[LmdbApplicationRecorder]):
+    """A subscription of the library over one of ours; it needs no thread."""
 
     def __init__(
         self, recorder: LmdbApplicationRecorder, gt: int | None = None, topics: Sequence[str] = ()
     ) -> None:
         super().__init__(recorder=recorder, gt=gt, topics=topics)
-        woken: Event = self._has_been_notified
-        self._unlisten = recorder.log.on_commit(woken.set)
-        woken.set()  # what was committed between the first look and the listening
+        self._followed = Subscription(recorder.log, after=max(gt or 0, 0))
 
     def stop(self) -> None:
         """End the iteration."""
         super().stop()
-        self._unlisten()
+        self._followed.stop()
+
+    def __next__(self) -> Notification:
+        """The next notification; waits until there is one."""
+        for record in self._followed:
+            note = self._recorder.notification(record, self._topics)
+            if note is not None:
+                return note
+        raise StopIteration

@@ -1,7 +1,7 @@
 """The store's tip, kept outside the data file, so that a store that was put back to an older copy is noticed.
 
-One line: `ef-tip 1 POSITION DIGEST`. At most 250 ms behind the store, and equal after close. The chain may be ahead of
-it (a crash), never behind it.
+One line: `ef-tip 1 POSITION DIGEST STORE`; older versions left the store's id out. At most 250 ms behind the store, and
+equal after close. The chain may be ahead of it (a crash), never behind it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ import threading
 import time
 from pathlib import Path
 
+from .points import reached
+
 BEHIND_SECONDS_MAX = 0.25
-_LINE = re.compile(r"ef-tip 1 (\d{1,20}) ([0-9a-f]{64})\n")
+_ID = re.compile(r"[0-9a-f]{1,64}")
+_LINE = re.compile(r"ef-tip 1 (\d{1,20}) ([0-9a-f]{64})(?: ([0-9a-f]{1,64}))?\n")
 
 
 class TipFile:
     """Writes the newest tip soon: at once if the last write is a while ago, else from a timer."""
+
+    store_id: str | None = None
+    """The store that the tip is of; written down with it when it is known."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "tip"
@@ -48,9 +54,14 @@ class TipFile:
             if due <= 0:
                 self._write()
             elif self._timer is None:
-                self._timer = threading.Timer(due, self.flush)
-                self._timer.daemon = True
-                self._timer.start()
+                timer = threading.Timer(due, self.flush)
+                timer.daemon = True
+                try:
+                    timer.start()
+                except RuntimeError:  # no more threads: the tip must not stop the store
+                    self._write()
+                else:
+                    self._timer = timer
 
     def flush(self) -> None:
         """Write now what is not written."""
@@ -72,8 +83,10 @@ class TipFile:
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "w") as file:
                 os.fchmod(handle, 0o600)
-                file.write(f"ef-tip 1 {newest[0]} {newest[1].hex()}\n")
+                file.write(self._line(*newest))
+            reached("tip.drafted")
             draft.replace(self._path)
+            reached("tip.replaced")
 
     def note(self) -> str | None:
         """A remark when there is nothing that would show that an older copy of the store was put back."""
@@ -82,10 +95,22 @@ class TipFile:
         why = "cannot be read" if os.path.lexists(self._path) else "is not there"
         return f"the file tip {why}: that an older copy was put back would not be noticed"
 
+    def _line(self, position: int, digest: bytes) -> str:
+        of = f" {self.store_id}" if self.store_id and _ID.fullmatch(self.store_id) else ""
+        return f"ef-tip 1 {position} {digest.hex()}{of}\n"
+
     def read(self) -> tuple[int, bytes] | None:
         """(position, digest), or None when the file is absent or cannot be read."""
+        found = self._read()
+        return (int(found[1]), bytes.fromhex(found[2])) if found else None
+
+    def names_another(self, store_id: str) -> str | None:
+        """The id of the store that the file speaks of, when that is another one."""
+        found = self._read()
+        return found[3] if found and found[3] not in (None, store_id) else None
+
+    def _read(self) -> re.Match[str] | None:
         try:
-            found = _LINE.fullmatch(self._path.read_text("ascii"))
+            return _LINE.fullmatch(self._path.read_text("ascii"))
         except (OSError, UnicodeDecodeError):
             return None
-        return (int(found[1]), bytes.fromhex(found[2])) if found else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from ..errors import Damaged
@@ -33,12 +34,25 @@ class Txn:
     def scan(self, db: bytes, first: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """Up to `limit` entries with key >= first, in key order."""
         cursor = self._txn.cursor(self._dbs[db])
+        return list(islice(cursor, limit)) if cursor.set_range(first) else []
+
+    def many(self, db: bytes, keys: list[bytes]) -> list[tuple[bytes, bytes]]:
+        """The entries of keys, in their order; those that are not there are left out. No key may be empty."""
+        found: list[tuple[bytes, bytes]] = self._txn.cursor(self._dbs[db]).getmulti(keys)
+        return found
+
+    def scan_back(
+        self, db: bytes, first: bytes, last: bytes, limit: int
+    ) -> list[tuple[bytes, bytes]]:
+        """Up to `limit` entries with first <= key <= last, the greatest key first."""
+        cursor = self._txn.cursor(self._dbs[db])
         found: list[tuple[bytes, bytes]] = []
-        if cursor.set_range(first):
-            for entry in cursor:
-                found.append(entry)
-                if len(found) == limit:
-                    break
+        there = (
+            cursor.last() if not cursor.set_range(last) else cursor.key() == last or cursor.prev()
+        )
+        while there and len(found) < limit and cursor.key() >= first:
+            found.append((cursor.key(), cursor.value()))
+            there = cursor.prev()
         return found
 
     def prefixes(self, db: bytes, size: int, first: bytes, last: bytes) -> list[bytes]:
@@ -64,7 +78,8 @@ class ReadGate:
     """Counts the open reads of this process. LMDB ends a reader whose map is replaced, so a map grows between reads."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._reads = 0
         self._alone = False
         self._own = threading.local()
@@ -76,7 +91,7 @@ class ReadGate:
     def enter(self) -> None:
         """A read begins; it waits while somebody is alone, unless this thread has a read open already."""
         nested = self.nested()
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: nested or not self._alone)
             self._reads += 1
         self._own.depth = getattr(self._own, "depth", 0) + 1
@@ -84,14 +99,27 @@ class ReadGate:
     def leave(self) -> None:
         """A read has ended."""
         self._own.depth -= 1
-        with self._changed:
+        with self._lock:
             self._reads -= 1
+            self._changed.notify_all()
+
+    def hold(self, seconds: float) -> None:
+        """For a fork: no new reads, and those of other threads are over, if they are so in time. Then `let_go`."""
+        own = getattr(self._own, "depth", 0)
+        with self._lock:
+            self._alone = True
+            self._changed.wait_for(lambda: self._reads <= own, seconds)
+
+    def let_go(self) -> None:
+        """The fork is over."""
+        with self._lock:
+            self._alone = False
             self._changed.notify_all()
 
     @contextmanager
     def alone(self) -> Generator[None, None, None]:
         """Nobody reads meanwhile. Only for who holds the write lock and has no read open."""
-        with self._changed:
+        with self._lock:
             self._alone = True
             self._changed.wait_for(lambda: not self._reads)
             try:

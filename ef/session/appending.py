@@ -2,53 +2,104 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from ..errors import InputRefused, KeyConflict, TipConflict
+from ..codec import kinds
+from ..errors import InputRefused, KeyConflict
 from ..events import (
     Basis,
     CallClosed,
     Channel,
     Group,
+    Header,
     ItemAppended,
     ItemReplaced,
     PartKind,
     Reading,
+    Recorded,
     SessionOpened,
 )
 from ..importers.names import OPEN_KEY, OWN, facts_of
-from ..log import Appended, Draft, Tip
-from ..log.items import reading_of, recorded
+from ..log import Appended, Draft, Record, Tip
+from ..log.ahead import Ahead
+from ..log.base import Prepared
+from ..log.committer import Request
+from ..log.items import read_as
 from ..log.lmdb_log import LmdbLog
 from ..meter import METER, estimate
-from ..projections.working import Working
 from ..readers import anthropic
 from ..readers.claude_code import spoken
 from ..readers.jsonvalues import parse
 from ..reducers.observers import Observers
+from ..reducers.surface import REDUCER as SURFACE
 from .borders import checked_key, message_bytes
 from .ingest import anchor_drafts
 
-APPEND_TRIES = 3
-_Made = tuple[list[Draft], dict[str, Tip], Callable[[list[Appended]], int]]
+_REPLACED = ItemReplaced.__name__
+_ITEMS = (ItemAppended.__name__, _REPLACED)
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """A message that is to be appended, read and checked; and what was made of it on which state of the stream."""
+
+    name: str
+    data: bytes
+    reading: Reading
+    made_on: tuple[Tip, int] | None = None
+    drafts: list[Draft] = field(default_factory=list[Draft])
+    place: int | None = None
+    known: int = 0
 
 
 class Appender:
-    """Appends messages to one stream. It keeps a projection and observers of its own, as of the newest append."""
+    """Appends messages to one stream.
+
+    It keeps the surface and the observers as the newest append that it prepared will leave them: what they say of
+    appends that are not durable yet is `_ahead`, and holds while the log prepares those same events. Only the log's
+    writer touches them, one request at a time.
+    """
 
     def __init__(self, log: LmdbLog, stream: str, random_key: Callable[[], str]) -> None:
         self._log, self._stream, self._random_key = log, stream, random_key
-        self._working = Working(stream)
-        self._observers: Observers | None = None
-        self._observed = 0
-        self._lock = threading.RLock()
+        self._restart()
+
+    def _restart(self) -> None:
+        self._pid = os.getpid()
+        self._surface, self._drawn = SURFACE.initial(), 0
+        self._observers, self._observed = Observers(), 0
+        self._durable = 0
+        self._ahead: list[tuple[int, str]] = []
+        self._view = 0
+        self._matched = 0
 
     def append(
         self, message: Mapping[str, Any], *, channel: Channel | None, key: str | None
     ) -> int:
         """See Session.append."""
+        return self._log.committer.run(self._request(message, channel, key))
+
+    def append_nowait(
+        self, message: Mapping[str, Any], *, channel: Channel | None, key: str | None
+    ) -> Future[int]:
+        """See Session.append_nowait."""
+        return self._log.committer.submit(self._request(message, channel, key))
+
+    async def aappend(
+        self, message: Mapping[str, Any], *, channel: Channel | None, key: str | None
+    ) -> int:
+        """See Session.aappend."""
+        return await self._log.committer.awaited(self._request(message, channel, key))
+
+    def _request(
+        self, message: Mapping[str, Any], channel: Channel | None, key: str | None
+    ) -> Request[int]:
         data = message_bytes(message)
         name = checked_key(key) or self._random_key()
         reading = anthropic.read(data, channel=channel)
@@ -58,90 +109,81 @@ class Appender:
                 why="it has no content that can be read",
                 remedy='Give {"role": "user" or "assistant", "content": text or a list of blocks}.',
             )
-        known = self._log.find(self._stream, name)
+        wanted = _Wanted(name, data, reading)
+
+        def settle(appended: list[Appended]) -> int:
+            if wanted.place is None:
+                return wanted.known
+            self._confirmed(request.new)
+            return appended[wanted.place].seq
+
+        request = self._log.request(
+            lambda view: self._make(view, wanted), settle, size=2 * len(data) + 1024
+        )
+        return request
+
+    # In the log's writer.
+
+    def _make(self, view: Ahead, wanted: _Wanted) -> list[Draft]:
+        """The drafts of a message on the stream as it is when its turn comes; none when its key is known."""
+        known = view.record_of(self._stream, wanted.name)
         if known is not None:
-            self._same_or_conflict(known, name, data, reading)
-            return known
-        with self._lock:
-            for _ in range(APPEND_TRIES):
-                drafts, expect, done = self._drafts(name, data, reading)
-                try:
-                    return done(self._log.append(drafts, expect=expect))
-                except TipConflict:
-                    continue
-            return self._append_in_turn(name, data, reading)
+            _same_or_conflict(*known, wanted)
+            wanted.place, wanted.known = None, known[0].header.seq
+            return []
+        tip = view.tip(self._stream)
+        on = (view.committed(self._stream), tip.seq)
+        if (
+            wanted.made_on == on and not view.strayed
+        ):  # another process wrote to another stream: the same again
+            return wanted.drafts
+        try:
+            self._catch_up(view)
+            wanted.drafts, wanted.place = self._drafts(wanted, new=not tip.seq)
+        except BaseException:
+            self._restart()
+            raise
+        wanted.made_on = on
+        self._observed = tip.seq + len(wanted.drafts)
+        self._ahead += [(tip.seq + n, d.key) for n, d in enumerate(wanted.drafts, 1)]
+        return wanted.drafts
 
-    def _append_in_turn(self, name: str, data: bytes, reading: Reading) -> int:
-        """Others keep coming first: look and append while the store's write lock is held, so that nobody starves."""
-        made: list[_Made] = []
-
-        def make() -> tuple[list[Draft], dict[str, Tip]]:
-            made[:] = [self._drafts(name, data, reading)]
-            return made[0][0], made[0][1]
-
-        appended = self._log.append_in_turn(make)
-        return made[0][2](appended)
-
-    def _drafts(self, name: str, data: bytes, reading: Reading) -> _Made:
-        """Drafts of an item on the session as it is now, the tip that they rest on, and what to do when they are in."""
-        tip = self._log.tip(self._stream)
-        working = self._caught_up()
-        observers = self._caught_up_observers().copy()
-        reading = spoken(reading, observers.call)
+    def _drafts(self, wanted: _Wanted, *, new: bool) -> tuple[list[Draft], int]:
+        """(drafts, place of the item among them). Surface and observers are taken further."""
+        name = wanted.name
+        reading = spoken(wanted.reading, self._observers.call)
         group = None
         if reading.role == "assistant":
             group = Group(reading.group) if reading.group else Group("i:" + name, inferred=True)
         item = Draft(
             self._stream,
             name,
-            ItemAppended(data),
+            ItemAppended(wanted.data),
             Channel.OPERATOR,
             basis=Basis.EQUAL,
             group=group,
             item=facts_of(reading, METER, estimate(reading)),
             reader=(anthropic.NAME, anthropic.VERSION),
         )
-        drafts = [*self.opening(), *self._closers(working, group, name), item]
+        drafts = [*([self.opening()] if new else []), *self._closers(group, name), item]
         place = len(drafts) - 1
-        drafts += anchor_drafts(item, observers.item(reading))
+        return drafts + anchor_drafts(item, self._observers.item(reading)), place
 
-        def done(appended: list[Appended]) -> int:
-            self._observers, self._observed = observers, appended[-1].seq
-            return appended[place].seq
-
-        return drafts, {self._stream: tip}, done
-
-    def _same_or_conflict(self, seq: int, name: str, data: bytes, reading: Reading) -> None:
-        """A retry says the same again: the same JSON, spoken by the same."""
-        record = self._log.get(self._stream, seq)
-        facts = record.header.item
-        differs = "kind"
-        if facts is not None:
-            pairs = zip(reading.parts, facts.parts, strict=False)
-            texts = [(p, f) for p, f in pairs if p.kind is not PartKind.TOOL_RESULT]
-            differs = "" if all(p.channel is f.channel for p, f in texts) else "channel"
-            if parse(self._log.body(record)) != parse(data):
-                differs = "body"
-        if differs:
-            raise KeyConflict(stream=self._stream, key=name, seq=seq, difference=differs)
-
-    def opening(self) -> list[Draft]:
-        """The draft that opens the session, when nothing did yet."""
-        if self._log.tip(self._stream).seq:
-            return []
+    def opening(self) -> Draft:
+        """The draft that opens the session."""
         event = SessionOpened(self._log.store_id, "root", anthropic.NAME)
-        return [Draft(self._stream, OPEN_KEY, event, Channel.OPERATOR, basis=Basis.EQUAL)]
+        return Draft(self._stream, OPEN_KEY, event, Channel.OPERATOR, basis=Basis.EQUAL)
 
-    def _closers(self, working: Working, group: Group | None, key: str) -> list[Draft]:
+    def _closers(self, group: Group | None, key: str) -> list[Draft]:
         """A new model response begins, with the user's side between: calls that still wait get no result any more."""
-        nodes = working.surface.nodes
+        nodes = self._surface.nodes
         newest = next(reversed(nodes.values()), None)
         if group is None or newest is None or newest.facts.role == "assistant":
             return []
         before = next((n.group for n in reversed(nodes.values()) if n.group is not None), None)
         if group.id == before:
             return []
-        waiting = sorted((p, call) for call, places in working.surface.open.items() for p in places)
+        waiting = sorted((p, call) for call, places in self._surface.open.items() for p in places)
         return [
             Draft(
                 self._stream,
@@ -153,18 +195,67 @@ class Appender:
             for n, ((seq, part), call) in enumerate(waiting)
         ]
 
-    def _caught_up(self) -> Working:
-        """The projection of now. Only under the lock: it is taken further in place."""
-        self._working.apply(recorded(self._log, self._stream, after=self._working.seq))
-        return self._working
+    def _catch_up(self, view: Ahead) -> None:
+        """Take surface and observers to the tip of the view: what is committed, then what the group has prepared."""
+        committed, fresh = view.committed(self._stream).seq, view.fresh(self._stream)
+        if self._view != view.number:
+            kept = self._pid == os.getpid() and not self._ahead
+        else:
+            kept = self._holds(fresh)
+        if not kept:
+            self._restart()
+        self._view = view.number
+        after = min(self._drawn, self._observed)
+        if after < committed:
+            for record in self._log.read(self._stream, after=after, upto=committed):
+                self._take(record.header, record.digest, partial(self._log.body, record))
+        for made in fresh[self._matched :]:
+            self._take(made.header, made.digest, partial(bytes, made.plain))
+        self._ahead += [(made.header.seq, made.header.key) for made in fresh[len(self._ahead) :]]
+        self._durable, self._matched = committed, len(fresh)
 
-    def _caught_up_observers(self) -> Observers:
-        if self._observers is None:
-            self._observers, self._observed = Observers(), 0
-        for record in self._log.read(self._stream, after=self._observed):
-            kind = record.header.kind
-            if kind in (ItemAppended.__name__, ItemReplaced.__name__):
-                replaces = kind == ItemReplaced.__name__
-                self._observers.item(reading_of(self._log, record), replaces=replaces)
-            self._observed = record.header.seq
-        return self._observers
+    def _holds(self, fresh: Sequence[Prepared]) -> bool:
+        """Whether what was taken in ahead is what the group prepares, in the same place."""
+        expected = self._ahead[self._matched :]
+        found = [(made.header.seq, made.header.key) for made in fresh[self._matched :]]
+        return expected == found[: len(expected)]
+
+    def _take(self, header: Header, digest: bytes, body: Callable[[], bytes]) -> None:
+        """The next record of the stream, for whichever of the two has not had it."""
+        seq, item = header.seq, header.kind in _ITEMS
+        if seq > self._observed:
+            self._observed = seq
+            if item:
+                self._observers.item(read_as(header, body()), replaces=header.kind == _REPLACED)
+        if seq > self._drawn:
+            self._drawn = seq
+            if item or header.kind == CallClosed.__name__:
+                where = f"stream {header.stream}, seq {seq}"
+                plain = b"" if item else body()
+                event = kinds.decode_body(header.kind, header.version, plain, where=where)
+                self._surface = SURFACE.evolve(self._surface, Recorded(header, digest, event))
+
+    def _confirmed(self, new: Sequence[Prepared]) -> None:
+        """These are durable."""
+        for made in new:
+            if made.header.seq == self._drawn + 1:
+                self._take(made.header, made.digest, partial(bytes, made.plain))
+        self._durable = max(self._durable, new[-1].header.seq)
+        done = bisect_right(self._ahead, self._durable, key=lambda ahead: ahead[0])
+        self._view, self._matched = 0, 0
+        del self._ahead[:done]
+
+
+def _same_or_conflict(record: Record, body: bytes, wanted: _Wanted) -> None:
+    """A retry says the same again: the same JSON, spoken by the same."""
+    facts = record.header.item
+    differs = "kind"
+    if facts is not None:
+        pairs = zip(wanted.reading.parts, facts.parts, strict=False)
+        texts = [(p, f) for p, f in pairs if p.kind is not PartKind.TOOL_RESULT]
+        differs = "" if all(p.channel is f.channel for p, f in texts) else "channel"
+        if parse(body) != parse(wanted.data):
+            differs = "body"
+    if differs:
+        h = record.header
+        raise KeyConflict(stream=h.stream, key=h.key, seq=h.seq, difference=differs)

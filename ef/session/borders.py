@@ -1,12 +1,13 @@
-"""What a caller gives, checked once, before it becomes an event. pydantic guards this border and nothing behind it."""
+"""What a caller gives, checked once, before it becomes an event. pydantic guards this border and nothing behind it.
+
+It is imported when something is first given (models.py): who only reads does not wait for it.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from ..codec.cbor import encode
 from ..codec.limits import DEPTH_MAX
@@ -14,6 +15,12 @@ from ..errors import InputRefused, UsageError
 from ..events import AnchorKey, Authority, Kind
 from ..events.shapes import is_list, is_map
 from ..importers.names import OWN
+from ..reducers.gate import VALUE_DEPTH_MAX, nested
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from .models import Declaration
 
 ITEM_BYTES_MAX = 64 << 20
 VALUE_BYTES_MAX = 64 << 10
@@ -21,32 +28,10 @@ KEY_BYTES_MAX = 200
 RESERVED = (OWN, "an:")
 
 
-class Message(BaseModel):
-    """An Anthropic-shaped message; other fields are kept with it as they are."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    role: Literal["user", "assistant"]
-    content: str | Annotated[list[dict[str, Any]], Field(min_length=1)]
-
-
-class Declaration(BaseModel):
-    """What an operator declares."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    kind: Kind
-    key: Annotated[str, Field(max_length=400)]
-    quote: Annotated[str, Field(min_length=1)] | None = None
-    source: Annotated[int, Field(ge=1)] | None = None
-    authority: Authority | None = None
-    unit: Annotated[str, Field(max_length=60)] | None = None
-    because: Annotated[str, Field(max_length=4000)] | None = None
-    idempotency_key: str | None = None
-
-
 def message_bytes(message: Mapping[str, Any]) -> bytes:
     """The bytes of a message as they will be stored: the caller's JSON, once checked. Raises InputRefused."""
+    from .models import Message, ValidationError
+
     given: Any = message
     if not isinstance(given, Mapping):
         raise InputRefused(
@@ -82,6 +67,8 @@ def message_bytes(message: Mapping[str, Any]) -> bytes:
 
 def declaration(value: Any, **given: Any) -> Declaration:
     """A checked declaration. Raises UsageError, naming the field, or InputRefused."""
+    from .models import Declaration, ValidationError
+
     given = {
         name: value if value is None or name not in ("kind", "authority") else _named(name, value)
         for name, value in given.items()
@@ -141,6 +128,12 @@ def _checked_value(value: Any) -> None:
             where="value",
             why="it holds bytes",
             remedy="Give null, booleans, integers, text, lists or maps.",
+        )
+    if nested(value, VALUE_DEPTH_MAX):
+        raise InputRefused(
+            where="value",
+            why=f"its nesting is deeper than {VALUE_DEPTH_MAX}",
+            remedy="Append it as a message and declare what it says.",
         )
     size = len(encode(value, where="value"))
     if size > VALUE_BYTES_MAX:

@@ -31,6 +31,7 @@ from ..importers.meaning import Translation
 from ..importers.names import OPEN_KEY, session_stream
 from ..log import Draft, source_stream
 from ..log.lmdb_log import LmdbLog
+from ..log.points import reached
 from ..readers.jsonvalues import parse
 from .ingest import session_drafts
 from .sources import Source, SourceCatalogue
@@ -103,6 +104,7 @@ def import_bytes(
 
 
 def _import(log: LmdbLog, data: bytes, path: str, session: str | None) -> ImportResult:
+    reached("import.read")
     catalogue = SourceCatalogue(log)
     known, relation = catalogue.match(data)
     if known is not None and session is not None and session not in known.sessions[:1]:
@@ -134,7 +136,9 @@ def _import(log: LmdbLog, data: bytes, path: str, session: str | None) -> Import
         *session_drafts(log, translation.meanings),
     ]
     drafts.append(_completed(data, name, translation))
+    reached("import.translated")
     appended = log.append(drafts, expect=expect)
+    reached("import.appended")
     result = ImportResult(
         name, path, claude_code.FORMAT, translation.sessions, translation.records, relation=relation
     )

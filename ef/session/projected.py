@@ -1,10 +1,21 @@
-"""The working projections of one session: the one of now, taken further as the log grows, and those of past moments."""
+"""The projections of one session: those of now, taken further as the log grows, and those of past moments.
+
+A projection of a moment begins at the newest snapshots before it, so it replays about a thousand events and never the
+whole history; what falls due on a longer replay is kept (see snapshots.py).
+"""
 
 from __future__ import annotations
+
+import time
+from collections.abc import Sequence
 
 from ..log.items import recorded
 from ..log.lmdb_log import LmdbLog
 from ..projections.working import Working
+from ..reducers import ALL, Reducer
+from . import snapshots
+from .calm import calm
+from .snapshots import Snapshots
 
 
 class Projected:
@@ -12,15 +23,48 @@ class Projected:
 
     def __init__(self, log: LmdbLog, stream: str) -> None:
         self._log, self._stream = log, stream
-        self._own = Working(stream)
+        self._snapshots = Snapshots(log, stream)
+        self._own: dict[tuple[str, ...], Working] = {}
 
-    def fresh(self, seq: int) -> Working:
-        """The projection as of a seq, for the caller to keep."""
-        return Working(self._stream).apply(recorded(self._log, self._stream, upto=seq))
+    def fresh(self, seq: int, reducers: Sequence[Reducer] = ALL) -> Working:
+        """The projection of these reducers as of a seq, for the caller to keep."""
+        return self._advance(self._joined(self._parts(seq, reducers)), seq)
 
-    def as_of(self, seq: int) -> Working:
-        """The projection as of a seq, to look at: the own one, taken further, where that is enough."""
-        own = self._own
-        if seq < own.seq:
-            return self.fresh(seq)
-        return own.apply(recorded(self._log, self._stream, after=own.seq, upto=seq))
+    def as_of(self, seq: int, reducers: Sequence[Reducer] = ALL) -> Working:
+        """The projection of these reducers as of a seq, to look at: the own one where that can be taken further."""
+        name = tuple(reducer.name for reducer in reducers)
+        own = self._own.get(name)
+        if own is not None and own.seq > seq:
+            return self.fresh(seq, reducers)
+        if own is None or seq - own.seq > snapshots.EVERY:
+            parts = self._parts(seq, reducers)
+            if own is None or min(part.seq for part in parts) > own.seq:
+                own = self._own[name] = self._joined(parts)
+        return self._advance(own, seq)
+
+    def _parts(self, seq: int, reducers: Sequence[Reducer]) -> list[Working]:
+        """Each reducer as of its newest snapshot up to a seq."""
+        return [self._snapshots.newest(reducer, seq) for reducer in reducers]
+
+    def _joined(self, parts: list[Working]) -> Working:
+        """The parts as one, as of the seq of the newest of them."""
+        working, *others = sorted(parts, key=lambda part: part.seq)
+        for other in others:
+            self._advance(working, other.seq).join(other)
+        return working
+
+    def _advance(self, working: Working, seq: int) -> Working:
+        """Take a projection to a seq; keep what falls due on the way."""
+        keeper = self._snapshots.keeper()
+        before, began = working.seq, time.perf_counter()
+        with calm():
+            while working.seq < seq:
+                stop = min(seq, working.seq - working.seq % snapshots.EVERY + snapshots.EVERY)
+                working.apply(recorded(self._log, self._stream, after=working.seq, upto=stop))
+                if stop % snapshots.EVERY == 0:
+                    keeper.keep(working)
+        telemetry = self._log.committer.telemetry
+        if telemetry is not None and working.seq > before:
+            events = working.seq - before
+            telemetry.rebuilt(self._stream, events, time.perf_counter() - began)
+        return working

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from ..audit import Audit, Holds, audit, hold
@@ -26,10 +27,10 @@ from ..events import (
 from ..importers.names import session_stream
 from ..log import Draft
 from ..log import items as log_items
-from ..log.items import reading_of
+from ..log.items import Cited, reading_of
 from ..log.lmdb_log import LmdbLog
-from ..projections.working import Working
-from ..reducers import gate
+from ..projections.working import HELD, SHOWN, Working
+from ..reducers import Reducer, gate
 from ..reducers.heads import Head, lifecycle
 from ..reducers.surface import Node
 from ..render import anthropic as rendered
@@ -83,6 +84,30 @@ class Session:
         OutcomeUnknown, Busy.
         """
         return self._appender.append(message, channel=_channel(channel), key=key)
+
+    def append_nowait(
+        self,
+        message: Mapping[str, Any],
+        *,
+        channel: Channel | str | None = None,
+        key: str | None = None,
+    ) -> Future[int]:
+        """Append without waiting for the disk: the future gives the seq once it is durable. See `append`.
+
+        Appends of one caller keep their order. It waits only while too many bytes are in flight. What cannot be read
+        raises at once; the rest raises from the future.
+        """
+        return self._appender.append_nowait(message, channel=_channel(channel), key=key)
+
+    async def aappend(
+        self,
+        message: Mapping[str, Any],
+        *,
+        channel: Channel | str | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Append; durable when it returns, and the event loop goes on meanwhile. See `append`."""
+        return await self._appender.aappend(message, channel=_channel(channel), key=key)
 
     def declare(
         self,
@@ -144,7 +169,8 @@ class Session:
         draft = Draft(
             self._stream, name, AnchorDeclared(anchor), Channel.OPERATOR, basis=Basis.EQUAL
         )
-        return self._log.append([*self._appender.opening(), draft])[-1].seq
+        opening = [] if self.seq else [self._appender.opening()]
+        return self._log.append([*opening, draft])[-1].seq
 
     def _cite(self, quote: str | None, source: int | None) -> tuple[SourceRef, ...]:
         if quote is None or source is None:
@@ -178,11 +204,12 @@ class Session:
         seq = resolve(self._log, self._stream, at, recorded=recorded)
         return self._projected.fresh(seq)
 
-    def _at(self, at: At, recorded: bool) -> Working:
-        """The projection as of a moment: the session's own, taken further, where that is enough. Under the lock."""
+    def _at(self, at: At, recorded: bool, reducers: Sequence[Reducer]) -> Working:
+        """What these reducers say of a moment: the session's own, taken further, where that is enough. Under the
+        lock."""
         self._must_exist()
         seq = resolve(self._log, self._stream, at, recorded=recorded)
-        return self._projected.as_of(seq)
+        return self._projected.as_of(seq, reducers)
 
     def _must_exist(self) -> None:
         if self.seq == 0:
@@ -199,9 +226,9 @@ class Session:
         yield from log_items.recorded(self._log, self._stream, after=after, upto=upto)
 
     def context(self, at: At = None, *, recorded: bool = False) -> Context:
-        """What the model would see at a moment. Never writes."""
+        """What the model would see at a moment. Never appends."""
         with self._lock:
-            return self._context(self._at(at, recorded))
+            return self._context(self._at(at, recorded, SHOWN))
 
     def _context(self, working: Working) -> Context:
         surface = working.surface
@@ -230,19 +257,26 @@ class Session:
             working.described.compactions,
         )
 
-    def state(self, at: At = None, *, recorded: bool = False) -> State:
-        """What holds at a moment, each value with its exact quoted evidence. Never writes."""
-        with self._lock:
-            return self._state(self._at(at, recorded))
+    def state(self, at: At = None, *, recorded: bool = False, quotes: bool = True) -> State:
+        """What holds at a moment, each value with its exact quoted evidence. Never appends.
 
-    def _state(self, working: Working) -> State:
+        Without `quotes` the references are there, the items that they cite are not read, and each quote is None.
+        """
+        with self._lock:
+            return self._state(self._at(at, recorded, HELD), Cited(self._log) if quotes else None)
+
+    def _state(self, working: Working, cited: Cited | None) -> State:
         heads, contested = working.heads.heads, working.heads.contested
+
+        def held(head: Head, life: str) -> Holds:
+            return hold(cited, head.anchor, head.seq, life, head.superseded)
+
         return State(
             self.id,
             working.seq,
             working.state_digest().hex(),
-            {k: self._hold(h, lifecycle(working.heads, k)) for k, h in sorted(heads.items())},
-            {k: self._hold(h, "contested") for k, h in sorted(contested.items())},
+            {k: held(h, lifecycle(working.heads, k)) for k, h in sorted(heads.items())},
+            {k: held(h, "contested") for k, h in sorted(contested.items())},
         )
 
     def diff(self, a: At, b: At = None, *, recorded: bool = False) -> Difference:
@@ -266,16 +300,13 @@ class Session:
             },
         )
 
-    def _hold(self, head: Head, life: str) -> Holds:
-        return hold(self._log, head.anchor, head.seq, life, head.superseded)
-
     def audit(self, key: str, at: At = None, *, recorded: bool = False) -> Audit:
         """Where the value of a key (or of an anchor id) comes from, and the chain from its evidence to the moment.
 
         Raises NotFound when nothing was ever declared for it, Damaged when the chain does not verify.
         """
         with self._lock:
-            working = self._at(at, recorded)
+            working = self._at(at, recorded, HELD)
             return audit(self._log, self.id, self._stream, key, working)
 
 

@@ -6,58 +6,29 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import DamageError, EfError, NotFound, NotProjectable, StoreUnavailable, UsageError
-from ..events import Channel
+from ..errors import NotFound, StoreUnavailable, UsageError
 from ..importers.names import SESSION_PREFIX, session_stream
-from ..log import databytes
-from ..log.check import Problem
-from ..log.items import reading_of
 from ..log.lmdb_log import LmdbLog
-from .importing import ImportResult, import_bytes, read_file
-from .moments import iso
 from .session import Session
 from .sources import Source, SourceCatalogue
-from .verify import Verified, verify_log
+from .summaries import SessionInfo, info_of
+
+# What one command needs and the others do not is imported by that one: start-up is felt at each command.
+if TYPE_CHECKING:
+    from ..log.subscription import Subscription
+    from .backup import BackedUp
+    from .importing import ImportResult
+    from .rebuilding import Rebuilt
+    from .verify import Verified
 
 
 def now_micros() -> int:
     """Microseconds since 1970 UTC: the clock of a store."""
     return time.time_ns() // 1000  # noqa: TID251  (floor 6 draws the time)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
-    """A row of the list of sessions. Times are ISO 8601 or None; `title` falls back on the first words."""
-
-    session: str
-    title: str | None
-    format: str | None
-    relation: str | None
-    messages: int
-    events: int
-    first: str | None
-    last: str | None
-    problem: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON fields."""
-        return {
-            "session": self.session,
-            "title": self.title,
-            "format": self.format,
-            "relation": self.relation,
-            "messages": self.messages,
-            "events": self.events,
-            "folds": 0,
-            "first": self.first,
-            "last": self.last,
-            **({"problem": self.problem} if self.problem else {}),
-        }
 
 
 class Store:
@@ -115,41 +86,15 @@ class Store:
 
         A session that cannot be read is in the list, with its `problem`, and stops no other.
         """
-        found = [self._info_or_problem(name, at, recorded) for name in self.session_names()]
+        names = self.session_names()
+        found = [info_of(self.log, name, at, recorded=recorded) for name in names]
         listed = [info for info in found if at is None or info.messages or info.problem]
         return sorted(listed, key=lambda s: (s.last or "", s.session), reverse=True)
 
-    def _info_or_problem(self, name: str, at: str | None, recorded: bool) -> SessionInfo:
-        try:
-            return self._info(name, at, recorded)
-        except (DamageError, NotProjectable) as fault:
-            events = self.log.tip(session_stream(name)).seq
-            return SessionInfo(name, None, None, None, 0, events, None, None, str(fault))
-
-    def _info(self, name: str, at: str | None, recorded: bool) -> SessionInfo:
-        session = self.session(name)
-        working = session.working(at, recorded=recorded)
-        d = working.described
-        title = d.title or self._first_words(name, list(working.surface.nodes)[:40])
-        return SessionInfo(
-            name, title, d.format, d.relation, d.messages, working.seq, iso(d.first), iso(d.last)
-        )
-
-    def _first_words(self, name: str, seqs: list[int]) -> str | None:
-        """What the user typed first; where nobody typed, what the assistant said or was told first."""
-        said: str | None = None
-        for seq in seqs:
-            record = self.log.get(session_stream(name), seq)
-            for part in reading_of(self.log, record).parts:
-                words = " ".join(part.text.split())[:120]
-                if words and part.channel is Channel.USER_TYPED:
-                    return words
-                if words and said is None and part.channel is Channel.ASSISTANT:
-                    said = words
-        return said
-
     def import_file(self, path: str | Path, *, session: str | None = None) -> ImportResult:
         """Import a session file; importing it again, grown or not, adds only what is new. Raises InputRefused, Busy."""
+        from .importing import import_bytes, read_file
+
         data = read_file(Path(path))
         return import_bytes(self.log, data, os.path.abspath(path), session=session)
 
@@ -169,6 +114,42 @@ class Store:
         catalogue = SourceCatalogue(self.log)
         return catalogue.original(catalogue.find(source), length=length)
 
+    def rebuild(
+        self, session: str | None = None, *, progress: Callable[[int], None] | None = None
+    ) -> list[Rebuilt]:
+        """Build the projections of a session (a beginning of its id), or of all, from the log anew, and keep them.
+
+        Says of each whether what was kept differed. `progress` gets the events done. Raises NotFound, CannotWrite.
+        """
+        from .rebuilding import rebuild
+
+        if session is not None:
+            names = [self.find_session(session).id]
+        else:
+            names = sorted(self.session_names())
+        return rebuild(self.log, [session_stream(name) for name in names], progress)
+
+    def backup(self, path: str | Path) -> BackedUp:
+        """A consistent copy of the store in a new folder, verified in full, while others write. See `back_up`.
+
+        Raises BackupFailed (the path is taken, no room, no rights), Damaged when the copy is not sound.
+        """
+        from .backup import back_up
+        from .verifying import verify_path
+
+        return back_up(self.log, path, verify=verify_path)
+
+    def subscribe(self, *, after: int | None = None, prefix: str = "") -> Subscription:
+        """Records of all streams whose name begins with `prefix`, as they are committed: iterate; `stop()` ends it.
+
+        `after` is a position of the store's order (None: from now on; -1: all there is). Nothing is skipped, whoever
+        writes; what another process writes comes within a fifth of a second.
+        """
+        from ..log.subscription import Subscription
+
+        position = self.log.tip_position() if after is None else after
+        return Subscription(self.log, after=position, prefix=prefix)
+
     def verify(
         self,
         *,
@@ -180,20 +161,30 @@ class Store:
 
         `quick`: digests and chain only.
         """
+        from .verify import verify_log
+
         return verify_log(self.log, quick=quick, session=session, progress=progress)
 
 
-def open_store(path: str | Path, *, create: bool = True) -> Store:
+def open_store(path: str | Path, *, create: bool = True, readonly: bool = False) -> Store:
     """Open the store in the folder `path`; make it when it is not there (and `create`).
 
-    Raises StoreUnavailable, NotFound (no store, `create` false), CannotWrite, Damaged.
+    `readonly`: nothing is written through it, it is not made, and its opening waits for no writer. Raises
+    StoreUnavailable, NotFound (no store, `create` false), CannotWrite, Damaged.
     """
-    _must_be_a_path(path)
-    log = LmdbLog.open(path, now=now_micros, create_missing=create, made_by=f"ef {__version__}")
+    must_be_a_path(path)
+    log = LmdbLog.open(
+        path,
+        now=now_micros,
+        create_missing=create and not readonly,
+        made_by=f"ef {__version__}",
+        readonly=readonly,
+    )
     return Store(log)
 
 
-def _must_be_a_path(path: str | Path) -> None:
+def must_be_a_path(path: str | Path) -> None:
+    """Raises StoreUnavailable for a URL."""
     if "://" in str(path):
         raise StoreUnavailable(
             path=path,
@@ -202,40 +193,4 @@ def _must_be_a_path(path: str | Path) -> None:
         )
 
 
-def verify_path(
-    path: str | Path,
-    *,
-    quick: bool = False,
-    session: str | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> Verified:
-    """Verify the store in a folder, whatever state it is in: reads its bytes in plain Python before LMDB may.
-
-    `session` may be a unique beginning of an id. Raises NotFound for a store or a session that is not there.
-    """
-    _must_be_a_path(path)
-    data = Path(path) / "data.mdb"
-    if not data.exists():
-        raise NotFound(
-            what="store",
-            name=str(path),
-            where="the file system",
-            remedy="Give the folder of a store.",
-        )
-    try:
-        found = databytes.check(data)
-    except OSError as fault:
-        return Verified("unreadable", 0, 0, b"", [Problem(str(fault), str(data), "unreadable")])
-    if found:
-        return Verified("damaged", 0, 0, b"", [Problem(what, str(data)) for what in found])
-    try:
-        with open_store(path, create=False) as store:
-            name = store.find_session(session).id if session else None
-            return store.verify(quick=quick, session=name, progress=progress)
-    except DamageError as fault:
-        return Verified("damaged", 0, 0, b"", [Problem(str(fault), str(data))])
-    except StoreUnavailable as fault:
-        return Verified("unreadable", 0, 0, b"", [Problem(str(fault), str(data), "unreadable")])
-
-
-__all__ = ["EfError", "SessionInfo", "Store", "open_store", "verify_path"]
+__all__ = ["SessionInfo", "Store", "open_store"]

@@ -3,7 +3,7 @@
 A child process appends or imports by a plan and acknowledges each step on a pipe once the store has said that it is
 durable. The parent kills it with SIGKILL at a chosen moment, reads what was acknowledged, opens the store again and
 asks: is every acknowledged step there, as it was acknowledged; is each other step there whole or not at all; does doing
-all of it again add only what is missing. `Append(early=True)` is the positive control: it acknowledges, then appends.
+all of it again add only what is missing. A child is killed after a time, or while it is held at a named point.
 """
 
 from __future__ import annotations
@@ -14,149 +14,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Protocol
 
-from ..importers.names import session_stream
-from ..log import source_stream
-from ..session.sources import SourceCatalogue
+from ..log import points
 from ..session.store import Store, open_store
-from .transcripts import transcript
-
-
-class Plan(Protocol):
-    """Numbered steps that a child does and acknowledges, and what a store must hold of them."""
-
-    @property
-    def steps(self) -> int:
-        """How many steps there are."""
-        ...
-
-    def words(self) -> list[str]:
-        """The plan as arguments of the child."""
-        ...
-
-    def run(self, store: Store) -> Iterator[str]:
-        """Do the steps; yields the acknowledgement of each."""
-        ...
-
-    def kept(self, store: Store, step: int) -> str | None:
-        """The acknowledgement that a step deserves by what the store holds; None when nothing of it is there."""
-        ...
-
-    def surplus(self, store: Store) -> int:
-        """How many events of the plan's streams belong to no step, or are there twice."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Append:
-    """Messages `first` to `first + steps` of a session, each with its key. `early`: acknowledge, then append."""
-
-    session: str
-    first: int
-    steps: int
-    early: bool = False
-
-    def words(self) -> list[str]:
-        """See Plan.words."""
-        return ["append", self.session, str(self.first), str(self.steps), str(int(self.early))]
-
-    def _text(self, step: int) -> str:
-        n = self.first + step
-        return f"message {n} of {self.session}: " + "word " * (n * 37 % 400)
-
-    def _key(self, step: int) -> str:
-        return f"k{self.first + step}"
-
-    def run(self, store: Store) -> Iterator[str]:
-        """See Plan.run."""
-        session = store.session(self.session)
-        for step in range(self.steps):
-            if self.early:
-                yield f"{session.seq + (1 if session.seq else 2)}"
-            seq = session.append({"role": "user", "content": self._text(step)}, key=self._key(step))
-            if not self.early:
-                yield f"{seq}"
-
-    def kept(self, store: Store, step: int) -> str | None:
-        """See Plan.kept."""
-        stream = session_stream(self.session)
-        seq = store.log.find(stream, self._key(step))
-        if seq is None:
-            return None
-        body = store.log.body(store.log.get(stream, seq)).decode()
-        return f"{seq}" if self._text(step) in body else f"{seq} with other content"
-
-    def surplus(self, store: Store) -> int:
-        """See Plan.surplus."""
-        wanted = {"ef:open", *(f"k{n}" for n in range(self.first + self.steps))}
-        keys = [r.header.key for r in store.log.read(session_stream(self.session))]
-        return len(keys) - len(wanted.intersection(keys))
-
-
-@dataclass(frozen=True, slots=True)
-class Import:
-    """Snapshots of one growing made-up transcript, `turns` turns longer each; the file lies beside the store."""
-
-    session: str
-    first: int
-    steps: int
-    turns: int = 60
-
-    def words(self) -> list[str]:
-        """See Plan.words."""
-        return ["import", self.session, str(self.first), str(self.steps), str(self.turns)]
-
-    def data(self, step: int) -> bytes:
-        """The snapshot of a step."""
-        rows = _longest(self.turns * (self.first + self.steps), self.session)
-        return b"".join(rows[: 4 * self.turns * (self.first + step + 1)])
-
-    def run(self, store: Store) -> Iterator[str]:
-        """See Plan.run."""
-        file = store.path.with_name(f"{self.session}.jsonl")
-        for step in range(self.steps):
-            file.write_bytes(self.data(step))
-            done = store.import_file(file)
-            yield f"{done.source}"
-
-    def kept(self, store: Store, step: int) -> str | None:
-        """See Plan.kept. Whole: the bytes can be exported, and the session holds an item for every line."""
-        data = self.data(step)
-        for source in store.sources():
-            if len(data) in dict(SourceCatalogue(store.log).lengths(source.id)):
-                if store.export_original(source.id, length=len(data)) != data:
-                    return f"{source.id} with other bytes"
-                items = self._items(store)
-                return source.id if items >= data.count(b"\n") else f"{source.id}, {items} items"
-        return None
-
-    def _items(self, store: Store) -> int:
-        records = store.log.read(session_stream(self.session))
-        return sum(r.header.item is not None for r in records)
-
-    def surplus(self, store: Store) -> int:
-        """See Plan.surplus. Bytes and items behind the longest complete import, and items that are there twice."""
-        found = 0
-        for source in store.sources():
-            lengths = [n for n, _ in SourceCatalogue(store.log).lengths(source.id)]
-            spans = [
-                r.header.origin for r in store.log.read(source_stream(source.id)) if r.header.origin
-            ]
-            found += sum(span.end > max(lengths) for span in spans)
-            lines = store.export_original(source.id).count(b"\n")
-            found += self._items(store) - lines
-        return found
-
-
-@cache
-def _longest(turns: int, session: str) -> list[bytes]:
-    return transcript(turns, session=session).splitlines(keepends=True)
+from .plans import Append, Burst, Import, Plan, plan_of
 
 
 @dataclass(slots=True)
@@ -210,12 +76,19 @@ class Writers:
         out.done = done
         return out
 
+    def kill_at(self, store: Path, plan: Plan, point: str, nth: int) -> Outcome | None:
+        """Run the plan in a child and kill it while it is held at a point for the n-th time; None when it never was."""
+        ledger, done = self._run(store, plan, None, True, f"{point}:{nth}")
+        if done:
+            return None
+        return judge(store, plan, ledger)
+
     def _run(
-        self, store: Path, plan: Plan, after: float, from_start: bool
+        self, store: Path, plan: Plan, after: float | None, from_start: bool, held: str = ""
     ) -> tuple[dict[int, str], bool]:
         """The ledger (step -> acknowledgement) of a child that was killed, and whether it had come to its end."""
         assert self._maker.stdin is not None
-        words = [str(store), str(int(from_start)), *plan.words()]
+        words = [str(store), str(int(from_start)), held, *plan.words()]
         self._maker.stdin.write(json.dumps(words).encode() + b"\n")
         pid = 0
         ledger: dict[int, str] = {}
@@ -226,12 +99,12 @@ class Writers:
                 return ledger, what == "0"
             if word == "pid":
                 pid = int(what)
-            elif word == "ready":
-                ready = True
+            elif word in ("ready", "held"):
+                ready = ready or word == "held" or after is not None
             else:
                 ledger[int(word)] = what
             if pid and ready:
-                time.sleep(after)
+                time.sleep(after or 0)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                 ready = False
@@ -279,13 +152,12 @@ def _sound(store: Store, out: Outcome, when: str) -> None:
 
 
 def _child(words: list[str]) -> None:
-    path, from_start, kind, session, first, steps, last = words
-    plan: Append | Import
-    if kind == "append":
-        plan = Append(session, int(first), int(steps), bool(int(last)))
-    else:
-        plan = Import(session, int(first), int(steps), int(last))
+    path, from_start, held, *rest = words
+    plan = plan_of(rest)
+    if isinstance(plan, Import):
         plan.data(0)
+    if held:
+        points.hold(_holder(held))
     if int(from_start):
         os.write(1, b"ready\n")
     with open_store(path) as store:
@@ -295,7 +167,33 @@ def _child(words: list[str]) -> None:
             os.write(1, f"{step} {what}\n".encode())
 
 
+def _holder(held: str) -> Callable[[str], None]:
+    """Stops the thread that reaches a point for the n-th time, for good; the others go on."""
+    name, _, nth = held.rpartition(":")
+    left = [int(nth)]
+
+    def at(point: str) -> None:
+        if point == name:
+            left[0] -= 1
+            if not left[0]:
+                os.write(1, b"held\n")
+                while True:
+                    time.sleep(1)
+
+    return at
+
+
+def _load_all(folder: Path) -> None:
+    with open_store(folder / "s.ef") as store:
+        for plan in (Append("warm", 0, 1), Burst("warm", 1, 1), Import("cold", 0, 1, turns=1)):
+            for _ in plan.run(store):
+                store.session("warm").working()
+
+
 def _make_children() -> None:
+    # A child that still imports would be killed before it does anything.
+    with tempfile.TemporaryDirectory() as folder:
+        _load_all(Path(folder))
     while line := sys.stdin.buffer.readline():
         pid = os.fork()
         if not pid:

@@ -9,21 +9,18 @@ Invariants: the same items give the same proposals, however they were batched.
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 from ...events import Reading, ToolCall
 from .contract import Observed, Observer, Proposal
-from .files import FILES
-from .outcomes import OUTCOMES
-from .runs import RUNS
-
-ALL: tuple[Observer, ...] = (RUNS, OUTCOMES, FILES)
 
 
 class Observers:
     """All observers over the items of one session, in order."""
 
     def __init__(self) -> None:
-        self._states = [observer.initial() for observer in ALL]
+        self._states: list[Any] = []
+        """Made with the first exchange."""
         self._view = Observed()
 
     def copy(self) -> Observers:
@@ -41,10 +38,14 @@ class Observers:
         """What the next item grounds, in order of its parts; `replaces`: it gives an earlier item other content."""
         found: list[Proposal] = []
         for exchange in self._view.exchanges(reading, replaces=replaces):
+            # Here: all observers take long to import, and who only reads needs none of them.
+            from .every import ALL
+
+            self._states = self._states or [observer.initial() for observer in ALL]
             for n, observer in enumerate(ALL):
                 self._states[n], proposals = observer.observe(self._states[n], exchange)
                 found += proposals
         return found
 
 
-__all__ = ["ALL", "Observed", "Observer", "Observers", "Proposal"]
+__all__ = ["Observed", "Observer", "Observers", "Proposal"]

@@ -6,7 +6,6 @@ key than the whole suite). How a verdict is read: testruns.py. Refuses: runs who
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ...events import AnchorKey, Authority, Channel, Kind, Rule
@@ -15,7 +14,6 @@ from .testruns import test_runs
 
 FAILING_NAMES_MAX = 50
 RULE = Rule("observe/test-runs", 1)
-_WORD = re.compile(r"(?:[^\s']|'[^']*')+")
 
 
 def _observe(home: list[str], seen: Exchange) -> tuple[list[str], list[Proposal]]:
@@ -72,24 +70,3 @@ def _names(failing: tuple[str, ...] | None) -> list[str] | None:
 
 RUNS = Observer(RULE, list, _observe)
 """The observer of test runs."""
-
-
-def whole_suite(key: AnchorKey) -> AnchorKey | None:
-    """The status key of the whole suite whose run includes that of `key`; None where that is not plain.
-
-    Plain are runs that were narrowed by paths and by names only. Another folder, other build tags and other wrappers
-    may hold tests that the whole suite does not run.
-    """
-    runner, _, scope = key.entity.partition(":")
-    if key.namespace != "test" or not scope:
-        return None
-    plain_words = ("-k=", "-m=", "-run=", "./")
-    named = all(
-        w.startswith(plain_words) or "::" in w or w.endswith((".py", "/")) for w in _words(scope)
-    )
-    return AnchorKey("test", runner, "status") if named else None
-
-
-def _words(scope: str) -> list[str]:
-    """The words of a scope; what stands in quotes is one word with what it is quoted for."""
-    return [word.strip() for word in _WORD.findall(scope)]

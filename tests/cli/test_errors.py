@@ -65,7 +65,7 @@ def test_what_cannot_be_stored_ends_with_65(ef: Run, copied: Path) -> None:
     words = ["declare", SESSION, "value", "a/b/c", "--json"]
     refused(ef(*words, "4.5", store=copied), 65, "InputRefused", "float")
     deep = "[" * 70 + "]" * 70
-    refused(ef(*words, deep, store=copied), 65, "InputRefused", "nesting deeper than 64")
+    refused(ef(*words, deep, store=copied), 65, "InputRefused", "nesting is deeper than 32")
     cited = ["--quote", "never said", "--source", "5"]
     refused(ef(*words, "4", *cited, store=copied), 65, "InputRefused", "does not hold that quote")
     assert ef(*words, "4", store=copied).code == 0

@@ -186,6 +186,7 @@ def test_an_expression_and_an_endless_number_are_not_made() -> None:
         ("a26161016162", "a map that is cut off"),
         ("a10101", "a map with a number as a key"),
         ("a1810101", "a map with a list as a key"),
+        ("a1410101", "a map with bytes as a key"),
         ("0100", "trailing bytes"),
         ("8000", "trailing bytes after a list"),
         ("1800", "a number in a longer form"),

@@ -172,6 +172,38 @@ def test_any_storable_value_of_an_anchor_is_kept(value: Any) -> None:
     assert read(event, kinds.encode_body(event)) == event
 
 
+def test_words_and_tuples_inside_a_value_are_stored_as_text_and_lists_in_canonical_order() -> None:
+    given = {"bb": (ev.Kind.VALUE, {"d": 1, "c": 2}), "a": [ev.Channel.TOOL]}
+    event = ev.AnchorDeclared(replace(ANCHOR, value=given))
+    found = read(event, kinds.encode_body(event))
+    assert found.anchor.value == {"a": ["tool"], "bb": ["value", {"c": 2, "d": 1}]}
+    assert list(found.anchor.value) == ["a", "bb"] and list(found.anchor.value["bb"][1]) == [
+        "c",
+        "d",
+    ]
+
+
+def test_a_key_that_is_no_text_is_refused_inside_a_value_too() -> None:
+    event = ev.SessionOpened("s", "root", "f", policy={1: 2, "a": 3})  # type: ignore[dict-item]
+    with pytest.raises(
+        InputRefused, match="SessionOpened: it cannot be stored: a map key of type int"
+    ):
+        kinds.encode_body(event)
+
+
+def test_only_bytes_that_are_trusted_are_read_in_another_form() -> None:
+    event = ev.SessionDescribed("A title")
+    plain = kinds.encode_body(event)
+    longer = plain.replace(b"\x67A title", b"\x78\x07A title")
+    assert len(longer) == len(plain) + 1
+    assert kinds.decode_body("SessionDescribed", 1, longer, where="here", trusted=True) == event
+    with pytest.raises(Damaged, match="not canonical"):
+        read(event, longer)
+    for bad in (plain[:-1], cbor.encode({"title": 7}), cbor.encode({"titel": "x"})):
+        with pytest.raises(Damaged, match="here: the body of SessionDescribed"):
+            kinds.decode_body("SessionDescribed", 1, bad, where="here", trusted=True)
+
+
 @given(st.sampled_from(MAPS), st.binary(max_size=60))
 def test_hostile_bytes_are_damage_or_an_event_that_writes_them(event: Any, plain: bytes) -> None:
     try:

@@ -148,6 +148,8 @@ def with_value(index: int, value: Any) -> bytes:
 
 
 WRONG: list[Any] = [None, -1, 0, 1, True, "x", b"x", [], [1], ["x", 1], [1, 2, 3, 4], ["s", "l", 1, 2], {}, [[]],
+                    ["r", ["abc"], 1, "m"], ["r", [{"text": 0, "tool": 0, "call-1": 0}], 1, "m"],
+                    ["r", {"abc": 0}, 1, "m"],
                     ["r", [["text"]], 1, "m"], ["r", [["text", "tool", 1]], 1, "m"], ["r", [], 1], ["x", 1, 2],
                     [1, True], ["x", 0], "tool"]  # fmt: skip
 

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 import ef
-from ef.testing.killing import Append, Import, Outcome, Plan, Writers, judge
+from ef.testing.killing import Outcome, Writers, judge
+from ef.testing.plans import IN_FLIGHT, Append, Burst, Import, Plan
 
+Figure = Callable[[str], None]
 SECONDS_MOST = 0.15
 APPEND_STORES, APPEND_KILLS = 6, 10
 IMPORT_STORES, IMPORT_KILLS = 8, 5
+BURST_STORES, BURST_KILLS = 4, 10
 STEPS_APPENDED, STEPS_IMPORTED = 60, 4
 
 
@@ -38,8 +41,8 @@ def campaign(
     return total, finished
 
 
-def table(what: str, kills: int, total: Outcome, finished: int) -> None:
-    print(
+def table(figure: Figure, what: str, kills: int, total: Outcome, finished: int) -> None:
+    figure(
         f"{what}: {kills} kills ({finished} after the last step), {total.acked} acknowledged,"
         f" {len(total.lost)} lost, {total.kept_unacked} kept and not acknowledged,"
         f" {total.duplicates} duplicates, {len(total.faults)} faults"
@@ -48,7 +51,7 @@ def table(what: str, kills: int, total: Outcome, finished: int) -> None:
 
 @pytest.mark.parametrize("store", range(APPEND_STORES))
 def test_of_bursts_of_appends_nothing_acknowledged_is_lost(
-    store: int, writers: Writers, tmp_path: Path
+    store: int, writers: Writers, tmp_path: Path, figure: Figure
 ) -> None:
     total, finished = campaign(
         writers,
@@ -57,16 +60,33 @@ def test_of_bursts_of_appends_nothing_acknowledged_is_lost(
         APPEND_KILLS,
         lambda n: Append("burst", n * STEPS_APPENDED, STEPS_APPENDED),
     )
-    table(f"appends, store {store}", APPEND_KILLS, total, finished)
+    table(figure, f"appends, store {store}", APPEND_KILLS, total, finished)
     assert (total.lost, total.duplicates, total.faults) == ([], 0, [])
     assert total.kept_unacked <= APPEND_KILLS, "more than the step under way was kept"
     assert total.acked > 0
     assert finished < APPEND_KILLS
 
 
+@pytest.mark.parametrize("store", range(BURST_STORES))
+def test_of_appends_in_flight_nothing_acknowledged_is_lost(
+    store: int, writers: Writers, tmp_path: Path, figure: Figure
+) -> None:
+    total, finished = campaign(
+        writers,
+        tmp_path / "s.ef",
+        f"burst {store}",
+        BURST_KILLS,
+        lambda n: Burst("burst", n * STEPS_APPENDED, STEPS_APPENDED),
+    )
+    table(figure, f"in flight, store {store}", BURST_KILLS, total, finished)
+    assert (total.lost, total.duplicates, total.faults) == ([], 0, [])
+    assert total.kept_unacked <= BURST_KILLS * IN_FLIGHT
+    assert finished < BURST_KILLS
+
+
 @pytest.mark.parametrize("store", range(IMPORT_STORES))
 def test_of_imports_each_is_there_whole_or_not_at_all(
-    store: int, writers: Writers, tmp_path: Path
+    store: int, writers: Writers, tmp_path: Path, figure: Figure
 ) -> None:
     total, finished = campaign(
         writers,
@@ -75,13 +95,13 @@ def test_of_imports_each_is_there_whole_or_not_at_all(
         IMPORT_KILLS,
         lambda n: Import("growing", n * STEPS_IMPORTED, STEPS_IMPORTED, turns=6),
     )
-    table(f"imports, store {store}", IMPORT_KILLS, total, finished)
+    table(figure, f"imports, store {store}", IMPORT_KILLS, total, finished)
     assert (total.lost, total.duplicates, total.faults) == ([], 0, [])
     assert total.kept_unacked <= IMPORT_KILLS
 
 
 def test_a_writer_that_acknowledges_before_it_commits_is_caught(
-    writers: Writers, tmp_path: Path
+    writers: Writers, tmp_path: Path, figure: Figure
 ) -> None:
     chosen = random.Random("early")
     caught = kills = 0
@@ -90,7 +110,7 @@ def test_a_writer_that_acknowledges_before_it_commits_is_caught(
         out = writers.kill_one(tmp_path / "s.ef", plan, chosen.uniform(0.02, SECONDS_MOST))
         kills += 1
         caught += bool(out.lost)
-    print(
+    figure(
         f"control: {caught} of {kills} kills of a writer that acknowledges too early were noticed"
     )
     assert caught >= 1

@@ -51,8 +51,8 @@ def filled(path: Path, count: int = 5, stream: str = "session/a", size: int = 40
     return path
 
 
-def checked(path: Path, **how: Any) -> Checked:
-    with opened(path, create_missing=False) as log:
+def checked(path: Path, *, plain: str | None = None, **how: Any) -> Checked:
+    with opened(path, create_missing=False, plain=plain) as log:
         return Checker(log, **how).run()
 
 

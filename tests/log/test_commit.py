@@ -19,6 +19,7 @@ from ef.log.lmdb_env import LOCK_BYTES
 from ef.log.lmdb_log import LmdbLog
 from ef.log.rows import U64, stream_hash
 from tests.log.build import checked, in_child, item, opened, raw, run, says, title, typed
+from tests.log.faults import Faulty
 
 
 def keys(log: LmdbLog, stream: str = "s") -> list[str]:
@@ -178,50 +179,6 @@ def test_a_store_on_a_full_disk_can_be_read_and_nobody_is_killed(small_disk: Pat
 
 
 # -- outcomes, with a transaction that fails where it is told to -------------------------------------------------
-
-
-class FaultyTxn:
-    """A real write transaction; one of its methods fails once, before or after it has done its work."""
-
-    def __init__(self, txn: Any, owner: Faulty) -> None:
-        self._txn, self._owner = txn, owner
-
-    def __getattr__(self, name: str) -> Any:
-        real = getattr(self._txn, name)
-        owner = self._owner
-        if name != owner.name:
-            return real
-
-        def failing(*args: Any, **how: Any) -> Any:
-            owner.name = ""
-            if owner.before and name == "commit":
-                self._txn.abort()
-            elif not owner.before:
-                real(*args, **how)
-            owner.after()
-            raise owner.fault
-
-        return failing
-
-
-class Faulty:
-    """An environment that hands out such transactions for writing."""
-
-    def __init__(self, log: LmdbLog, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.real, self.name = log._env._env, ""
-        self.before, self.after = True, lambda: None
-        self.fault: Exception = lmdb.Error("?")
-        monkeypatch.setattr(log._env, "_env", self)
-
-    def fail(self, name: str, fault: Exception, *, before: bool, after: Any = lambda: None) -> None:
-        self.name, self.fault, self.before, self.after = name, fault, before, after
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
-
-    def begin(self, **how: Any) -> Any:
-        txn = self.real.begin(**how)
-        return FaultyTxn(txn, self) if how.get("write") else txn
 
 
 def test_a_commit_that_failed_and_was_not_kept_is_refused_and_can_be_repeated(

@@ -18,7 +18,7 @@ import pytest
 from ef.errors import CannotWrite, EfError, RolledBack, StoreUnavailable
 from ef.log import folder as folders
 from ef.log.rows import U64
-from ef.session.store import verify_path
+from ef.session import verify_path
 from tests.log.build import (
     PRELUDE,
     ROOT,

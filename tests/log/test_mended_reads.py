@@ -19,7 +19,7 @@ from ef.errors import Busy, Damaged, EfError, TipConflict
 from ef.log.base import Draft, Tip
 from ef.log.lmdb_log import PAGE_RECORDS, LmdbLog
 from ef.log.rows import U64, stream_hash
-from ef.session.store import verify_path
+from ef.session import verify_path
 from ef.session.verify import verify_log
 from tests.log.build import filled, frame_at, in_child, item, opened, raw, title
 

@@ -187,12 +187,6 @@ def has_a_folder_for_a_lock(path: Path) -> None:
     (path / "lock.mdb").mkdir()
 
 
-def has_lost_its_first_page(path: Path) -> None:
-    filled(path)
-    data = (path / "data.mdb").read_bytes()
-    (path / "data.mdb").write_bytes(bytes(4096) + data[4096:])
-
-
 def is_of_the_newer_format(path: Path) -> None:
     lmdb.open(str(path), lib_version=1).close()
 
@@ -213,7 +207,6 @@ def is_of_the_newer_format(path: Path) -> None:
         (has_a_folder_for_data, StoreUnavailable, "is not a file"),
         (has_a_pipe_for_data, StoreUnavailable, "is not a file"),
         (has_a_folder_for_a_lock, StoreUnavailable, "Is a directory"),
-        (has_lost_its_first_page, Damaged, "not an LMDB file"),
         (is_of_the_newer_format, Damaged, "meta page"),
     ],
 )

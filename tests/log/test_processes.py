@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from ef.errors import TipConflict
-from ef.log.base import EMPTY, Draft, Tip
+from ef.log.ahead import Ahead
+from ef.log.base import EMPTY, Draft
 from ef.log.lmdb_env import LmdbEnv
-from ef.log.lmdb_log import OPTIMISTIC_TRIES, LmdbLog
+from ef.log.lmdb_log import LmdbLog
 from ef.log.transactions import ReadGate
+from ef.log.writer import OPTIMISTIC_TRIES
 from tests.log.build import checked, in_child, item, opened, run, running, says, title
 
 
@@ -270,16 +272,19 @@ def test_under_contention_a_batch_that_turns_out_to_be_there_writes_nothing(
         assert log.tip_position() == OPTIMISTIC_TRIES
 
 
-def test_appends_in_turn_rest_on_what_nobody_can_change_meanwhile(tmp_path: Path) -> None:
+def test_drafts_that_are_made_in_turn_rest_on_what_nobody_can_change_meanwhile(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "store"
     with opened(path) as log:
 
         def one(name: str) -> None:
-            def make() -> tuple[list[Draft], dict[str, Tip]]:
-                tip = log.tip("s")
-                return [title("s", f"{name}/{tip.seq}", str(tip.seq))], {"s": tip}
+            def make(view: Ahead) -> list[Draft]:
+                seq = view.tip("s").seq
+                return [title("s", f"{name}/{seq}", str(seq))]
 
-            log.append_in_turn(make)
+            request = log.request(make, lambda got: got, size=0)
+            assert log.committer.run(request)[0].new
 
         def work(n: int) -> None:
             for k in range(10):
@@ -290,8 +295,8 @@ def test_appends_in_turn_rest_on_what_nobody_can_change_meanwhile(tmp_path: Path
         seqs = [int(key.rsplit("/", 1)[1]) for key in keys(log, "s")]
         assert seqs == list(range(31))
         with pytest.raises(TipConflict):
-            log.append_in_turn(lambda: ([title("s", "x")], {"s": EMPTY}))
-        assert log.append_in_turn(lambda: ([], {})) == []
+            log.append([title("s", "x")], expect={"s": EMPTY})
+        assert log.append([]) == []
         assert log.tip("s").seq == 31
     assert says(checked(path)) == ""
 

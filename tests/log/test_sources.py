@@ -16,7 +16,7 @@ from ef.errors import Damaged, NotFound
 from ef.log import items
 from ef.log.base import Draft
 from ef.log.lmdb_log import LmdbLog
-from ef.log.rows import U64
+from ef.log.rows import U64, stream_hash
 from ef.log.sources import CHUNKS_KEPT, SourceBytes, source_stream
 from ef.readers import claude_code
 from tests.log.build import checked, frame_at, opened, raw, says, title
@@ -224,3 +224,33 @@ def test_events_are_met_without_the_bytes_of_raw_kinds(log: LmdbLog) -> None:
     assert [m.header.seq for m in items.recorded(log, "session/a", upto=1)] == [1]
     assert items.event_of(log, log.get("session/a", 1)) == ev.ItemAppended(LINE)
     assert items.where_of(log.get("session/a", 2)) == "stream session/a, seq 2"
+
+
+# -- a stream of which not every record can be read ---------------------------------------------------------------
+
+
+def test_a_damaged_record_takes_only_its_own_range_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with opened(path) as log:
+        log.append([*chunks([b"aaaa", b"bbbb", b"cccc"]), title(source_stream("f"), "done")])
+    frame = frame_at(path, 2)
+    with raw(path) as store:
+        store.put(b"log", U64.pack(2), frame[:70] + b"?" + frame[71:])
+    with opened(path) as log:
+        source = SourceBytes(log)
+        assert (source.read("f", 0, 4), source.read("f", 8, 12)) == (b"aaaa", b"cccc")
+        for start, end in ((4, 8), (3, 5), (0, 12), (7, 9)):
+            with pytest.raises(Damaged):
+                source.read("f", start, end)
+    with raw(path) as store:
+        store.put(b"log", U64.pack(2), frame)
+        tip = store.rows(b"stream")[stream_hash(source_stream("f"))]
+        store.put(b"stream", stream_hash(source_stream("f")), b"?")
+    with opened(path) as log:
+        assert SourceBytes(log).read("f", 0, 12) == b"aaaabbbbcccc"
+        with pytest.raises(Damaged):
+            SourceBytes(log).read("f", 0, 13)
+    with raw(path) as store:
+        store.put(b"stream", stream_hash(source_stream("f")), tip)
+    with opened(path) as log:
+        assert SourceBytes(log).read("f", 0, 12) == b"aaaabbbbcccc"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,9 @@ FITS: dict[Kind, set[Authority]] = {
     Kind.FAILURE: {E, H},
     Kind.OBLIGATION: {N, D, H},
 }
+DEEP: list[Any] = [1]
+for _ in range(33):
+    DEEP.append([DEEP[-1]])
 ORDER: list[set[Channel]] = [
     {Channel.WEB}, {Channel.SUBAGENT}, {Channel.ASSISTANT}, {Channel.TOOL, Channel.CI, Channel.FILESYSTEM},
     {Channel.SYSTEM}, {Channel.USER_TYPED}, {Channel.OPERATOR},
@@ -188,6 +192,7 @@ def test_a_machine_that_speaks_of_its_kind_leaves_a_stronger_contest_standing() 
 @pytest.mark.parametrize(
     ("event", "why"),
     [
+        (declared(5, anchor(value=DEEP[33])), "its value is nested deeper than 32"),
         (declared(5, anchor(authority=NA)), "user_typed cannot ground narrative"),
         (declared(5, anchor(channel=Channel.OBSERVER)), "observer cannot ground hypothesis"),
         (declared(5, anchor(channel=Channel.OPERATOR), by=Channel.USER_TYPED), "claims to be operator's word"),
@@ -207,6 +212,7 @@ def test_what_is_illegal_is_named_and_changes_no_head(event: ev.Recorded, why: s
 
 def test_the_twins_of_what_is_illegal_are_legal() -> None:
     for event in (
+        declared(5, anchor(value=DEEP[32])),
         declared(5, anchor(channel=Channel.OPERATOR), by=Channel.OPERATOR),
         declared(5, anchor(sources=(ref(4, Channel.USER_TYPED),))),
         declared(5, anchor(sources=(ref(99, Channel.USER_TYPED, stream="session/b"),))),

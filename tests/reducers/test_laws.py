@@ -101,6 +101,22 @@ def test_states_with_equal_bytes_answer_alike_for_ever(
         assert canonical(reducer, state) == canonical(reducer, other)
 
 
+@REDUCERS
+@MANY
+@given(histories())
+def test_an_event_that_a_reducer_does_not_look_at_is_never_refused_and_changes_nothing(
+    reducer: Reducer, events: list[ev.Recorded]
+) -> None:
+    state = reducer.initial()
+    for each in events:
+        before = canonical(reducer, state)
+        looked_at = reducer.kinds is None or type(each.event) in reducer.kinds
+        if not looked_at:
+            assert reducer.refusal(state, each) is None
+            assert canonical(reducer, reducer.accept(state, each)) == before
+        state = reducer.evolve(state, each)
+
+
 @MANY
 @given(histories(), st.lists(st.integers(1, 5)))
 def test_the_working_projection_does_not_depend_on_batches_and_lists_what_was_refused(

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from ef.codec import cbor
 from ef.events import Channel, Kind, Part, PartKind, Reading, ToolCall, ToolResult
 from ef.reducers import gate
-from ef.reducers.observers import ALL, Observers, Proposal
+from ef.reducers.observers import Observers, Proposal
 from ef.reducers.observers.contract import ENTITY_BYTES_MAX, Observed, first_line, plain
-from ef.reducers.observers.runs import FAILING_NAMES_MAX, whole_suite
+from ef.reducers.observers.every import ALL
+from ef.reducers.observers.runs import FAILING_NAMES_MAX
+from ef.reducers.scopes import whole_suite
 from tests.reducers.build import anchor
 
 GREEN = "..........                                        [100%]\n10 passed in 0.12s\n"

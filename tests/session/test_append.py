@@ -103,6 +103,28 @@ class TestDeclared:
             session.declare("value", key="a/b/c", value=value)
         assert session.seq == 0
 
+    @pytest.mark.parametrize("shape", [lambda v: [v], lambda v: {"k": v}, lambda v: (v,)])
+    def test_a_value_is_nested_so_deep_that_the_state_can_still_be_told(
+        self, session: ef.Session, shape: Any
+    ) -> None:
+        value: Any = 1
+        for _ in range(32):
+            value = shape(value)
+        session.declare("value", key="a/b/c", value=value)
+        assert session.state().to_json()["heads"]["a/b/c"] and session.audit("a/b/c").current
+        assert session.working().canonical()
+        with pytest.raises(InputRefused, match="nesting is deeper than 32"):
+            session.declare("value", key="a/b/c", value=shape(value))
+
+    def test_a_value_that_shares_its_parts_is_refused_before_it_is_written_out(
+        self, session: ef.Session
+    ) -> None:
+        value: Any = [1]
+        for _ in range(30):
+            value = [value, value]
+        with pytest.raises(InputRefused, match="nesting"):
+            session.declare("value", key="a/b/c", value=value)
+
     def test_a_value_that_holds_itself_is_refused(self, session: ef.Session) -> None:
         value: list[Any] = []
         value.append(value)

@@ -1,0 +1,226 @@
+"""A header and its CBOR array: one look at all types, then no call for a field that needs none.
+
+A replay decodes each header once, so this is the innermost loop of every rebuild and of every verify.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from types import NoneType
+from typing import Any
+
+from ..errors import InputRefused
+from ..events import (
+    Basis,
+    Cause,
+    Channel,
+    Group,
+    Header,
+    ItemFacts,
+    Origin,
+    PartFacts,
+    PartKind,
+    Place,
+)
+from . import cbor
+from .build import twin
+from .digests import DIGEST_BYTES, UUID_BYTES
+from .limits import HEADER_BYTES_MAX, KEY_BYTES_MAX, NAME_BYTES_MAX
+
+FORMAT = 1
+_BASES, _CHANNELS, _PLACES, _PARTS = (
+    {each.value: each for each in kind} for kind in (Basis, Channel, Place, PartKind)
+)
+_Header, _Origin, _Group, _ItemFacts, _PartFacts = map(
+    twin, (Header, Origin, Group, ItemFacts, PartFacts)
+)
+_SILENT_PARTS = {(p.value, c.value): PartFacts(p, c) for p, c in product(PartKind, Channel)}
+"""Parts without a call id: there are few, and equal ones are one object."""
+
+_LIST = (list, NoneType)
+_SHAPES = frozenset(
+    product(
+        (int,), (str,), (int,), (bool,), (str,), (int,), (bytes,), (str,), (int,), (int, NoneType), (str,), (str,),
+        _LIST, _LIST, _LIST, _LIST, (bytes,), (int,), (str,), _LIST, (str,), (bytes,), (bytes,),
+    )
+)  # fmt: skip
+"""The tuples of types that the array of a header may have."""
+
+
+def encode_header(h: Header) -> bytes:
+    """Canonical header bytes, decoded again before they are given out; refuses what is beyond the limits."""
+    _refuse_long_names(h)
+    value = [
+        FORMAT,
+        h.kind,
+        h.version,
+        h.required,
+        h.stream,
+        h.seq,
+        h.uuid,
+        h.key,
+        h.recorded_at,
+        h.occurred_at,
+        h.basis.value,
+        h.channel.value,
+        [h.origin.source, h.origin.line, h.origin.start, h.origin.end] if h.origin else None,
+        [h.cause.stream, h.cause.seq] if h.cause else None,
+        [h.group.id, h.group.inferred] if h.group else None,
+        _item_value(h.item) if h.item else None,
+        h.commitment,
+        h.body_size,
+        h.place.value,
+        list(h.reader) if h.reader else None,
+        h.encoding,
+        h.prev_stream,
+        h.prev_store,
+    ]
+    try:
+        _header_in(value)
+        data = cbor.dumps(value)
+        cbor.decode_trusted(data)
+    except ValueError as fault:
+        cbor.encode(value, where=f"header of {h.kind}")  # says it better where it cannot be stored
+        raise InputRefused(
+            where=_where(h),
+            why=f"its header could not be read again: {fault}",
+            remedy="Give each field a value of its type.",
+        ) from None
+    if len(data) > HEADER_BYTES_MAX:
+        raise InputRefused(
+            where=_where(h),
+            why=f"its header has {len(data)} bytes, more than {HEADER_BYTES_MAX}",
+            remedy="Split the item.",
+        )
+    return data
+
+
+def _where(h: Header) -> str:
+    return f"{h.kind} in {h.stream[:80]}"
+
+
+def _refuse_long_names(h: Header) -> None:
+    calls = [part.call_id for part in h.item.parts if part.call_id] if h.item else ()
+    for what, text, most in (
+        ("stream", h.stream, NAME_BYTES_MAX),
+        ("key", h.key, KEY_BYTES_MAX),
+        ("group", h.group.id if h.group else "", NAME_BYTES_MAX),
+        ("reader", h.reader[0] if h.reader else "", NAME_BYTES_MAX),
+        *(("call id", call, NAME_BYTES_MAX) for call in calls),
+    ):
+        # No character has more than four bytes: short texts need not be encoded.
+        if len(text) * 4 > most and len(text.encode("utf-8", "surrogatepass")) > most:
+            raise InputRefused(
+                where=_where(h),
+                why=f"its {what} is longer than {most} bytes",
+                remedy="Use a shorter one.",
+            )
+
+
+def _item_value(item: ItemFacts) -> list[Any]:
+    parts = [[p.kind.value, p.channel.value, p.call_id] for p in item.parts]
+    return [item.role, parts, item.tokens, item.meter]
+
+
+def decode_header(data: bytes, *, strict: bool = False) -> Header:
+    """The header that `data` spells; raises cbor.Malformed when it is not one of this format.
+
+    `strict` (a foreign store, a verify) also demands the canonical form; else bytes whose digest holds suffice.
+    """
+    value = cbor.decode_trusted(data)
+    header = _header_in(value)
+    if strict and cbor.shortest(value) != len(data):
+        raise cbor.Malformed("not canonical, or with trailing bytes")
+    return header
+
+
+def _header_in(v: list[Any]) -> Header:
+    """The header that a decoded array holds: values of a stranger, each of the type that its annotation promises."""
+    if type(v) is not list or tuple(map(type, v)) not in _SHAPES or v[0] != FORMAT:
+        raise cbor.Malformed("not a header of format 1")
+    (
+        _, kind, version, required, stream, seq, uuid, key, recorded_at, occurred_at, basis, channel,
+        origin, cause, group, item, commitment, body_size, place, reader, encoding, prev_stream, prev_store,
+    ) = v  # fmt: skip
+    try:
+        made = _Header(
+            kind, version, required, stream, seq, uuid, key, recorded_at, occurred_at,
+            _BASES[basis], _CHANNELS[channel],
+            None if origin is None else _origin(*origin),
+            None if cause is None else _cause(*cause),
+            None if group is None else _group(*group),
+            None if item is None else _facts(*item),
+            commitment, body_size, _PLACES[place],
+            None if reader is None else _reader(*reader),
+            encoding, prev_stream, prev_store,
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError) as fault:
+        raise cbor.Malformed(f"a header field has a wrong form: {fault}") from None
+    if (
+        version < 0 or seq < 0 or recorded_at < 0 or body_size < 0
+        or len(uuid) != UUID_BYTES
+        or not len(commitment) == len(prev_stream) == len(prev_store) == DIGEST_BYTES
+    ):  # fmt: skip
+        raise cbor.Malformed("a header field is out of its bounds")
+    made.__class__ = Header
+    found: Header = made
+    return found
+
+
+def _origin(source: Any, line: Any, start: Any, end: Any) -> Origin:
+    if not (
+        type(source) is str
+        and type(line) is type(start) is type(end) is int
+        and line >= 0 <= start
+        and end >= 0
+    ):
+        raise TypeError("no origin")
+    made = _Origin(source, line, start, end)
+    made.__class__ = Origin
+    return made  # type: ignore[no-any-return]
+
+
+def _cause(stream: Any, seq: Any) -> Cause:
+    if type(stream) is not str or type(seq) is not int or seq < 0:
+        raise TypeError("no cause")
+    return Cause(stream, seq)
+
+
+def _group(name: Any, inferred: Any) -> Group:
+    if type(name) is not str or type(inferred) is not bool:
+        raise TypeError("no group")
+    made = _Group(name, inferred)
+    made.__class__ = Group
+    return made  # type: ignore[no-any-return]
+
+
+def _reader(name: Any, version: Any) -> tuple[str, int]:
+    if type(name) is not str or type(version) is not int or version < 0:
+        raise TypeError("no reader")
+    return name, version
+
+
+def _facts(role: Any, parts: Any, tokens: Any, meter: Any) -> ItemFacts:
+    found: list[Any] = []
+    for part in parts:
+        kind, channel, call_id = part
+        if type(part) is not list:
+            raise TypeError("no part")
+        if call_id is None:
+            found.append(_SILENT_PARTS[kind, channel])
+        elif type(call_id) is str:
+            made = _PartFacts(_PARTS[kind], _CHANNELS[channel], call_id)
+            made.__class__ = PartFacts
+            found.append(made)
+        else:
+            raise TypeError("no call id")
+    if not (
+        type(role) is str
+        and type(parts) is list
+        and (tokens is None or (type(tokens) is int and tokens >= 0))
+        and (meter is None or type(meter) is str)
+    ):
+        raise TypeError("no item facts")
+    made = _ItemFacts(role, tuple(found), tokens, meter)
+    made.__class__ = ItemFacts
+    return made  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Floor 7: ef as a part of other libraries."""

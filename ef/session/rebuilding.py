@@ -1,0 +1,196 @@
+"""Rebuild projections from the log, and compare what was kept with what the log says.
+
+A stream is replayed from its first event, all projections side by side; wherever something is kept, it must be the
+same bytes (law L2). A rebuild then keeps its own and takes everything else away; a check writes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..codec.digests import record_digest
+from ..errors import CannotWrite, DamageError, NotProjectable
+from ..importers.names import SESSION_PREFIX
+from ..log import Tip
+from ..log.check import Problem
+from ..log.items import recorded
+from ..log.lmdb_log import LmdbLog
+from ..log.projection_store import Track
+from ..projections.clocks import Clocks
+from ..projections.working import Working
+from ..reducers import ALL
+from .calm import calm
+from .moments import clocks_track
+from .snapshots import EVERY, Keeper, Snapshots, track_of
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """One projection of one session: `events` it went through, the `seconds` that took, the digest of what it is now.
+
+    `kept` counts the snapshots that were compared; `differed` are the seqs of those that were not what the log says.
+    A stream that cannot be projected has a `problem` and nothing kept.
+    """
+
+    session: str
+    name: str
+    events: int
+    seconds: float
+    digest: str
+    kept: int
+    differed: tuple[int, ...]
+    problem: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON fields."""
+        return {
+            "session": self.session,
+            "name": self.name,
+            "events": self.events,
+            "seconds": round(self.seconds, 6),
+            "digest": self.digest,
+            "kept": self.kept,
+            "differed": list(self.differed),
+            **({"problem": self.problem} if self.problem else {}),
+        }
+
+
+class _Part:
+    """One projection on its way: where it is, what it costs, and what was kept of it."""
+
+    def __init__(
+        self, snapshots: Snapshots, name: str, track: Track, state: Working | Clocks
+    ) -> None:
+        self.name, self.track, self.state = name, track, state
+        self.seconds = 0.0
+        self.kept = set(snapshots.store.seqs(track))
+        self.compared = 0
+        self.differed: list[int] = []
+
+    def dump(self) -> bytes:
+        """The state as it is now."""
+        if isinstance(self.state, Clocks):
+            return self.state.dump()
+        return self.state.dump(self.state.reducers[0])
+
+
+class Replay:
+    """A stream from its first event, with all its projections. `run` stops wherever one was kept, or falls due."""
+
+    def __init__(self, log: LmdbLog, stream: str) -> None:
+        self._log, self._stream = log, stream
+        self.snapshots = Snapshots(log, stream)
+        self.seq = 0
+        self.parts = [
+            _Part(self.snapshots, r.name, track_of(stream, r), Working(stream, (r,))) for r in ALL
+        ]
+        clocks = _Part(self.snapshots, "clocks", clocks_track(stream), Clocks())
+        self.parts.append(clocks)
+
+    def run(self, tip: Tip) -> Iterator[int]:
+        """Each seq where there is something to do, when all projections are there."""
+        kept = {seq for part in self.parts for seq in part.kept if seq <= tip.seq}
+        for stop in sorted({tip.seq, *kept, *range(EVERY, tip.seq, EVERY)}):
+            self._to(stop)
+            yield stop
+
+    def _to(self, seq: int) -> None:
+        """Take all of them to a seq."""
+        with calm():
+            while self.seq < seq:
+                stop = min(seq, self.seq + EVERY)
+                events = list(recorded(self._log, self._stream, after=self.seq, upto=stop))
+                for part in self.parts:
+                    begun = time.perf_counter()
+                    if isinstance(part.state, Clocks):
+                        for event in events:
+                            part.state.apply(event.header, event.digest)
+                    else:
+                        part.state.apply(events)
+                    part.seconds += time.perf_counter() - begun
+                self.seq = stop
+
+    def compare(self, seq: int) -> Iterator[_Part]:
+        """Compare what was kept at the seq that all are at; the projections whose snapshot there is another."""
+        for part in self.parts:
+            found = self.snapshots.read(part.track, seq) if seq in part.kept else None
+            if found is not None:
+                part.compared += 1
+                if found[1] != part.dump():
+                    part.differed.append(seq)
+                    yield part
+
+
+def rebuild(log: LmdbLog, streams: list[str], progress: Progress | None = None) -> list[Rebuilt]:
+    """Rebuild the projections of these streams from the log. Raises CannotWrite where nothing can be kept."""
+    found: list[Rebuilt] = []
+    done = 0
+    for stream in streams:
+        replay = Replay(log, stream)
+        if not replay.snapshots.store.writable():
+            raise CannotWrite(
+                path=replay.snapshots.store.path,
+                why="the disk is full, or its rights let it be read only",
+                remedy="Free space, or copy the store to a folder that can be written.",
+            )
+        problem = None
+        keeper = Keeper(replay.snapshots.store, fresh=True)
+        try:
+            for seq in replay.run(log.tip(stream)):
+                for _ in replay.compare(seq):
+                    pass
+                if seq % EVERY == 0:
+                    _keep(replay, keeper)
+                if progress is not None:
+                    progress(done + seq)
+        except (DamageError, NotProjectable) as fault:
+            problem = str(fault)
+        done += replay.seq
+        keeper.only(stream)
+        found += [_rebuilt(stream, part, replay.seq, problem) for part in replay.parts]
+    return found
+
+
+def _keep(replay: Replay, keeper: Keeper) -> None:
+    for part in replay.parts:
+        if keeper.due(part.track, replay.seq):
+            keeper.put(part.track, part.state.seq, part.state.digest, part.dump)
+
+
+def _rebuilt(stream: str, part: _Part, events: int, problem: str | None) -> Rebuilt:
+    return Rebuilt(
+        stream.removeprefix(SESSION_PREFIX),
+        part.name,
+        events,
+        part.seconds,
+        record_digest(part.dump()).hex(),
+        part.compared,
+        tuple(part.differed),
+        problem,
+    )
+
+
+def check_snapshots(log: LmdbLog, streams: list[str] | None = None) -> Iterator[Problem]:
+    """Compare every snapshot of these streams (all sessions) with a rebuild; one problem for each that differs.
+
+    Writes nothing. What does not hold (torn, of another history) is none: it is never used. A stream that cannot be
+    projected ends at its fault, which is not reported here.
+    """
+    if streams is None:
+        streams = [stream for stream, _ in log.streams(SESSION_PREFIX)]
+    for stream in streams:
+        replay = Replay(log, stream)
+        last = max((seq for part in replay.parts for seq in part.kept), default=0)
+        tip = log.tip(stream)
+        try:
+            for seq in replay.run(Tip(min(last, tip.seq), tip.digest)):
+                for part in replay.compare(seq):
+                    what = f"the snapshot of {part.name} is not what the log says; `ef rebuild` makes it anew"
+                    yield Problem(what, f"stream {stream}, seq {seq}", stream=stream, seq=seq)
+        except (DamageError, NotProjectable):
+            continue
