@@ -213,6 +213,11 @@ class Committer:
         last.future.exception()
 
     @property
+    def closed(self) -> bool:
+        """Whether it takes nothing more."""
+        return self._closed
+
+    @property
     def in_flight(self) -> tuple[int, int]:
         """(requests, bytes) that wait for their turn."""
         with self._lock:

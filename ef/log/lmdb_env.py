@@ -81,10 +81,11 @@ class LmdbEnv:
     @classmethod
     def forks(cls) -> None:
         """Before a fork: nobody is in the engine meanwhile, or a child could not close what it inherits."""
-        cls._forking.held = []
+        held: list[LmdbEnv] = []
+        cls._forking.held = held
         for env in list(cls._open.values()):
             if env.write_lock.acquire(timeout=FORK_SECONDS_MAX):
-                cls._forking.held.append(env)
+                held.append(env)
                 env._gate.hold(FORK_SECONDS_MAX)
 
     @classmethod
@@ -151,18 +152,18 @@ class LmdbEnv:
 
     def release(self) -> bool:
         """Give the environment back; True when this was the last user and it is now closed."""
-        with self._registry_lock:
-            try:
-                if self._users == 1 and self.writer is not None:
-                    self.writer.close()
-            finally:
+        try:
+            if self._users == 1 and self.writer is not None:
+                self.writer.close()  # without the registry's lock: what it writes may call who opens a store
+        finally:
+            with self._registry_lock:
                 self._users -= 1
                 if not self._users:
                     self._open.pop(self._name, None)
                     if not self._stale:
                         self._env.close()
                     self._files.let_go()
-            return not self._users
+        return not self._users
 
     def _let_write(self) -> None:
         """It was opened only to be read; from now on it is written too."""

@@ -44,12 +44,11 @@ class StoreWriter:
 
     @classmethod
     def of(cls, env: LmdbEnv, body: Body) -> StoreWriter:
-        """The environment's writer; made for the first log."""
+        """The environment's writer; made for the first log, and anew when the last one has just closed it."""
         with LmdbEnv.registry():
             writer = env.writer
-            if writer is None:
+            if not isinstance(writer, cls) or writer.committer.closed:
                 writer = env.writer = cls(env, body)
-            assert isinstance(writer, cls)
             return writer
 
     def close(self) -> None:
