@@ -117,8 +117,6 @@ class LmdbLog:
 
     def close(self) -> None:
         """Write what waits, and the tip file, and let the environment go."""
-        if self._closed:
-            return
         self.committer.flush()
         closed, self._closed = self._closed, True
         if not closed:

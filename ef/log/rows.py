@@ -201,14 +201,20 @@ class View:
         tip = tip_row(self._txn, stream)
         if tip is not EMPTY:
             at = self._txn.get(SEQ, stream_hash(stream) + U64.pack(tip.seq))
-            new = self._newest
-            if at and new and at == U64.pack(new.position) and new.digest == tip.digest:
-                header = new.header
-                if (header.stream, header.seq) == (stream, tip.seq):
-                    return tip
+            if at is not None and self._is_newest(at, stream, tip):
+                return tip
             if at is None or record_of_seq(self._txn, stream, tip.seq, at).digest != tip.digest:
                 raise Damaged(where=f"stream {stream}", what="its tip row names no record of it")
         return tip
+
+    def _is_newest(self, at: bytes, stream: str, tip: Tip) -> bool:
+        """Whether that record is the newest of the store, which was read and checked already."""
+        new = self._newest
+        return (
+            new is not None
+            and at == U64.pack(new.position)
+            and (new.header.stream, new.header.seq, new.digest) == (stream, tip.seq, tip.digest)
+        )
 
     def record_of(self, stream: str, key: str) -> tuple[Record, bytes] | None:
         """The record that a key names, with its plain body."""

@@ -310,3 +310,41 @@ def test_children_of_a_process_that_writes_all_the_time_are_not_stuck(tmp_path: 
             stop.set()
             thread.join(SECONDS)
         assert keys(log, "c") == [str(n) for n in range(15)]
+
+
+class Rude:
+    """Telemetry that raises whatever it is told."""
+
+    def group(self, group: object) -> None:
+        raise ValueError("group")
+
+    def appended(self, seconds: float) -> None:
+        raise ValueError("appended")
+
+    def rebuilt(self, stream: str, events: int, seconds: float) -> None:
+        raise ValueError("rebuilt")
+
+
+def test_telemetry_that_raises_is_not_heard_by_who_appends(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as log:
+        log.committer.telemetry = Rude()
+        assert log.append([title("s", "a")])[0].seq == 1
+        assert log.append_nowait([title("s", "b")]).result(60)[0].seq == 2
+        log.committer.telemetry = None
+
+
+def test_a_read_that_finds_the_environment_opened_anew_begins_in_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path / "store") as log:
+        log.append([title("s", "a")])
+        env = log._env
+        real, old = env._mine, [object()]
+        monkeypatch.setattr(env, "_mine", lambda: old.pop() if old else real())
+        assert log.tip("s").seq == 1 and old == []
+
+
+def test_closing_twice_is_closing(tmp_path: Path) -> None:
+    log = opened(tmp_path / "store")
+    log.close()
+    log.close()
