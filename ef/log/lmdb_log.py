@@ -7,21 +7,18 @@ committer.py and writer.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeVar
 
-from ..codec.digests import SALT_BYTES, ZERO
-from ..codec.record import unpack_body
+from ..codec.digests import ZERO
 from ..errors import Damaged, DamageError, NotFound, OtherStore, RolledBack
-from ..events import Place, StoreOpened
-from .ahead import Ahead
-from .base import Appended, Draft, Prepared, Record, Tip, prepare
+from ..events import StoreOpened
+from .base import Prepared, Record, Tip
 from .birth import give_birth, is_there, missing
-from .committer import Committer, Request
+from .committer import Request
 from .lmdb_env import LmdbEnv, Txn
+from .requests import Clock, Entropy, Requests
 from .rows import LOG as LOG
 from .rows import (
     SEQ,
@@ -45,22 +42,13 @@ from .sources import SourceBytes
 from .writer import StoreWriter
 
 PAGE_RECORDS = 256
-Clock = Callable[[], int]
-Entropy = Callable[[int], bytes]
-T = TypeVar("T")
 
 
 def _bad(stream: str, seq: int, what: str = "the record is not there") -> Damaged:
     return Damaged(where=f"stream {stream}, seq {seq}", what=what)
 
 
-def _size(draft: Draft) -> int:
-    """What a draft holds in memory, roughly: the bytes of an item or of source lines, and a little."""
-    data = getattr(draft.event, "data", b"")
-    return 1024 + (len(data) if isinstance(data, bytes) else 0)
-
-
-class LmdbLog:
+class LmdbLog(Requests):
     """A Log (see base.Log) in a folder. Open with `LmdbLog.open`; close it, or use it as a context manager."""
 
     def __init__(self, env: LmdbEnv, now: Clock, entropy: Entropy) -> None:
@@ -68,7 +56,7 @@ class LmdbLog:
         self.path = env.path
         self._sources = SourceBytes(self)
         self._writer = StoreWriter.of(env, self.body)
-        self.tipfile = self._writer.tipfile
+        self.tipfile, self.committer = self._writer.tipfile, self._writer.committer
         self._closed = False
         genesis = self.at(0)
         if genesis.header.kind != StoreOpened.__name__:
@@ -133,68 +121,6 @@ class LmdbLog:
 
     # Writing.
 
-    def append(
-        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
-    ) -> list[Appended]:
-        """See base.Log.append. Raises TipConflict, KeyConflict, CannotWrite, OutcomeUnknown, InputRefused."""
-        return self._writer.committer.run(self._request(drafts, expect))
-
-    def append_nowait(
-        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
-    ) -> Future[list[Appended]]:
-        """See base.Log.append_nowait. It waits only while too many bytes are in flight."""
-        return self._writer.committer.submit(self._request(drafts, expect))
-
-    async def aappend(
-        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
-    ) -> list[Appended]:
-        """See base.Log.aappend."""
-        return await self._writer.committer.awaited(self._request(drafts, expect))
-
-    def _request(
-        self, drafts: Sequence[Draft], expect: Mapping[str, Tip] | None
-    ) -> Request[list[Appended]]:
-        size = sum(map(_size, drafts))
-        return self.request(lambda view: drafts, lambda got: got, size=size, expect=expect)
-
-    def request(
-        self,
-        make: Callable[[Ahead], Sequence[Draft]],
-        settle: Callable[[list[Appended]], T],
-        *,
-        size: int,
-        expect: Mapping[str, Tip] | None = None,
-    ) -> Request[T]:
-        """A request for `run`, `submit` and `awaited`: drafts that rest on how the store is when their turn comes.
-
-        `make` gives them from a view of the store; it may run again, so it must have no effects but its result.
-        `settle` makes the caller's result once they are durable. `size` is what they hold in memory, in bytes.
-        """
-        results: list[Appended] = []
-
-        def build(view: Ahead) -> list[Prepared]:
-            results[:], new = prepare(
-                make(view),
-                view,
-                store_digest=view.store_tip()[1],
-                recorded_at=self._now(),
-                salt=self.salt,
-                expect=expect or {},
-            )
-            return new
-
-        self._refuse_older_copy()
-        return Request(self.path, build, lambda first: settle(results), size)
-
-    @property
-    def committer(self) -> Committer:
-        """Where requests are run."""
-        return self._writer.committer
-
-    def salt(self) -> bytes:
-        """Fresh bytes that keep a body's commitment from being guessed."""
-        return self._entropy(SALT_BYTES)
-
     def now(self) -> int:
         """The log's clock, in microseconds since 1970 UTC."""
         return self._now()
@@ -206,10 +132,10 @@ class LmdbLog:
         `size` is what it holds in memory, in bytes. Raises RolledBack when the store was older than its tip file as it
         was opened.
         """
-        self._refuse_older_copy()
-        return self._writer.committer.run(Request(self.path, build, lambda first: first, size))
+        self._must_take_appends()
+        return self.committer.run(Request(self.path, build, lambda first: first, size))
 
-    def _refuse_older_copy(self) -> None:
+    def _must_take_appends(self) -> None:
         if self._rolled_back is not None:
             what = (
                 f"{self._rolled_back}; nothing is appended until the newer copy is put back, or the file tip is "
@@ -386,14 +312,3 @@ class LmdbLog:
     def moment(self) -> AbstractContextManager[Txn]:
         """One moment of the store, held so that its pages stay as they are, for verify."""
         return self._env.read()
-
-    def body(self, record: Record) -> bytes:
-        """See base.Log.body."""
-        h, frame = record.header, record.frame
-        where = f"stream {h.stream}, seq {h.seq}"
-        stored = frame.body
-        if h.place is not Place.INLINE:
-            if h.origin is None or h.place is not Place.SOURCE:
-                raise Damaged(where=where, what="its body's place cannot be read")
-            stored = self._sources.read(h.origin.source, h.origin.start, h.origin.end)
-        return unpack_body(h, frame.salt, stored, where=where)

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
-from ..codec.digests import SALT_BYTES, ZERO
-from ..codec.record import decode_frame, unpack_body
+from ..codec.digests import ZERO
+from ..codec.record import decode_frame
 from ..errors import Busy, Damaged, NotFound, StoreUnavailable
-from ..events import Channel, Place, StoreOpened
+from ..events import Channel, StoreOpened
 from .ahead import Ahead
-from .base import EMPTY, GENESIS_STREAM, Appended, Draft, Prepared, Record, Tip, prepare
+from .base import EMPTY, GENESIS_STREAM, Draft, Prepared, Record, Tip, prepare
 from .committer import Committer, Request
+from .requests import Clock as Clock
+from .requests import Entropy as Entropy
+from .requests import Requests
 from .rows import SEQS, View, follows
 from .sources import SourceBytes
 from .transactions import Txn
@@ -30,11 +32,8 @@ PAGE_RECORDS = 256
 PUT_TRIES = 200
 """How often a group is prepared anew because another process came first, before its callers are told Busy."""
 
-Clock = Callable[[], int]
-Entropy = Callable[[int], bytes]
 StoreTip = tuple[int, bytes]
 """A number that grows with each commit, and the digest of the newest record."""
-T = TypeVar("T")
 
 
 def bad(stream: str, seq: int, what: str = "the record is not there") -> Damaged:
@@ -52,13 +51,7 @@ def record_from(position: int, frame: Any, stream: str, seq: int) -> Record:
     return record
 
 
-def _size(draft: Draft) -> int:
-    """What a draft holds in memory, roughly, in bytes."""
-    data = getattr(draft.event, "data", b"")
-    return 1024 + (len(data) if isinstance(data, bytes) else 0)
-
-
-class RowLog(ABC):
+class RowLog(Requests, ABC):
     """A Log (see base.Log) over rows. `store_id` names the store; `path` says in messages where it is."""
 
     store_id: str
@@ -119,57 +112,6 @@ class RowLog(ABC):
 
     # Writing.
 
-    def append(
-        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
-    ) -> list[Appended]:
-        """See base.Log.append. Raises TipConflict, KeyConflict, Busy, OutcomeUnknown, InputRefused."""
-        return self.committer.run(self._request(drafts, expect))
-
-    def append_nowait(
-        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
-    ) -> Future[list[Appended]]:
-        """See base.Log.append_nowait. It waits only while too many bytes are in flight."""
-        return self.committer.submit(self._request(drafts, expect))
-
-    async def aappend(
-        self, drafts: Sequence[Draft], *, expect: Mapping[str, Tip] | None = None
-    ) -> list[Appended]:
-        """See base.Log.aappend."""
-        return await self.committer.awaited(self._request(drafts, expect))
-
-    def _request(
-        self, drafts: Sequence[Draft], expect: Mapping[str, Tip] | None
-    ) -> Request[list[Appended]]:
-        size = sum(map(_size, drafts))
-        return self.request(lambda view: drafts, lambda got: got, size=size, expect=expect)
-
-    def request(
-        self,
-        make: Callable[[Ahead], Sequence[Draft]],
-        settle: Callable[[list[Appended]], T],
-        *,
-        size: int,
-        expect: Mapping[str, Tip] | None = None,
-    ) -> Request[T]:
-        """A request for the committer: drafts that rest on how the store is when their turn comes. See LmdbLog."""
-        results: list[Appended] = []
-
-        def build(view: Ahead) -> list[Prepared]:
-            results[:], new = prepare(
-                make(view),
-                view,
-                store_digest=view.store_tip()[1],
-                recorded_at=self._now(),
-                salt=self._salt,
-                expect=expect or {},
-            )
-            return new
-
-        return Request(self.path, build, lambda first: settle(results), size)
-
-    def _salt(self) -> bytes:
-        return self._entropy(SALT_BYTES)
-
     def _commit(self, group: Sequence[Request[Any]]) -> None:
         for _ in range(PUT_TRIES):
             view = _RowsAhead(self)
@@ -188,7 +130,7 @@ class RowLog(ABC):
             self,
             store_digest=ZERO,
             recorded_at=self._now(),
-            salt=self._salt,
+            salt=self.salt,
             expect={},
         )
         return new
@@ -251,17 +193,6 @@ class RowLog(ABC):
                 if not tip.seq:
                     raise Damaged(where=f"stream {name}", what="its records are not there")
                 yield name, tip
-
-    def body(self, record: Record) -> bytes:
-        """See base.Log.body."""
-        h, frame = record.header, record.frame
-        where = f"stream {h.stream}, seq {h.seq}"
-        stored = frame.body
-        if h.place is not Place.INLINE:
-            if h.origin is None or h.place is not Place.SOURCE:
-                raise Damaged(where=where, what="its body's place cannot be read")
-            stored = self._sources.read(h.origin.source, h.origin.start, h.origin.end)
-        return unpack_body(h, frame.salt, stored, where=where)
 
 
 class _Rows(View):
