@@ -38,7 +38,7 @@ _ONLY_READ = (
     "the disk or its rights let it be read only",
     "Copy the store to a folder that can be written.",
 )
-_ONLY_ASKED = ("it was opened to be read only", "Open it without `readonly`.")
+ONLY_ASKED = ("it was opened to be read only", "Open it without `readonly`.")
 _CORRUPT = (
     lmdb.CorruptedError,
     lmdb.PageNotFoundError,
@@ -389,7 +389,7 @@ class LmdbEnv:
         with self.write_lock:
             env = self._mine()
             if self.readonly:
-                why, remedy = _ONLY_ASKED if self._only_reads else _ONLY_READ
+                why, remedy = ONLY_ASKED if self._only_reads else _ONLY_READ
                 raise CannotWrite(path=self.path, why=why, remedy=remedy)
             self._files.are_ours(self._name[1])
             while True:

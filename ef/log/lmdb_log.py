@@ -12,12 +12,20 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ..codec.digests import ZERO
-from ..errors import Damaged, DamageError, NotFound, OtherStore, RolledBack
+from ..errors import (
+    CannotWrite,
+    Damaged,
+    DamageError,
+    NotFound,
+    OtherStore,
+    RolledBack,
+    StoreUnavailable,
+)
 from ..events import StoreOpened
 from .base import Prepared, Record, Tip
 from .birth import give_birth, is_there, missing
 from .committer import Request
-from .lmdb_env import LmdbEnv, Txn
+from .lmdb_env import ONLY_ASKED, LmdbEnv, Txn
 from .requests import Clock, Entropy, Requests
 from .rows import LOG as LOG
 from .rows import (
@@ -51,8 +59,11 @@ def _bad(stream: str, seq: int, what: str = "the record is not there") -> Damage
 class LmdbLog(Requests):
     """A Log (see base.Log) in a folder. Open with `LmdbLog.open`; close it, or use it as a context manager."""
 
-    def __init__(self, env: LmdbEnv, now: Clock, entropy: Entropy) -> None:
+    def __init__(
+        self, env: LmdbEnv, now: Clock, entropy: Entropy, *, readonly: bool = False
+    ) -> None:
         self._env, self._now, self._entropy = env, now, entropy
+        self._readonly = readonly
         self.path = env.path
         self._sources = SourceBytes(self)
         self._writer = StoreWriter.of(env, self.body)
@@ -98,7 +109,7 @@ class LmdbLog(Requests):
             give_birth(path, now=now, entropy=entropy, made_by=made_by)
         env = LmdbEnv.acquire(path, map_size=map_size, plain=plain, readonly=readonly)
         try:
-            return cls(env, now, entropy)
+            return cls(env, now, entropy, readonly=readonly)
         except BaseException:
             env.release()
             raise
@@ -136,6 +147,11 @@ class LmdbLog(Requests):
         return self.committer.run(Request(self.path, build, lambda first: first, size))
 
     def _must_take_appends(self) -> None:
+        if self._closed:
+            raise StoreUnavailable(path=self.path, why="it is closed", remedy="Open it again.")
+        if self._readonly:
+            why, remedy = ONLY_ASKED
+            raise CannotWrite(path=self.path, why=why, remedy=remedy)
         if self._rolled_back is not None:
             what = (
                 f"{self._rolled_back}; nothing is appended until the newer copy is put back, or the file tip is "

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
@@ -63,20 +64,16 @@ class ProjectionStore:
 
     def size(self, track: Track, seq: int) -> int:
         """How many bytes a snapshot holds, unpacked, by its own word; 0 for none."""
-        try:
-            with (self._folder(track) / str(seq)).open("rb") as file:
-                return int.from_bytes(file.read(_HEAD)[_SIZE_AT:_HEAD], "big")
-        except OSError:
-            return 0
+        data = _bytes_of(self._folder(track) / str(seq), _HEAD)
+        return int.from_bytes(data[_SIZE_AT:_HEAD], "big") if data else 0
 
     def read(self, track: Track, seq: int, digest: bytes) -> bytes | None:
         """The bytes that were kept for a seq whose record has this digest; None when there are none that hold.
 
         A file that does not hold is taken away.
         """
-        try:
-            data = (self._folder(track) / str(seq)).read_bytes()
-        except OSError:
+        data = _bytes_of(self._folder(track) / str(seq), SNAPSHOT_BYTES_MAX)
+        if data is None:
             return None
         checked = data[_CHECKED_AT:]
         if data.startswith(MAGIC + self._check(track, seq, checked)) and checked.startswith(digest):
@@ -93,7 +90,7 @@ class ProjectionStore:
 
     def writable(self) -> bool:
         """Whether keeping something is worth trying: the store's folder may be written and its disk is not full."""
-        if not os.access(self._store, os.W_OK):
+        if not os.access(self._store, os.W_OK) or self.path.is_symlink():
             return False
         disk = os.statvfs(self._store)
         return disk.f_bavail * disk.f_frsize >= FREE_BYTES_MIN
@@ -131,6 +128,8 @@ class ProjectionStore:
 
     def prune(self, stream: str, kept: Mapping[Track, Sequence[int]]) -> None:
         """Take everything of a stream away but these: other seqs, other versions, drafts that nobody finished."""
+        if self.path.is_symlink():
+            return
         files = {self._folder(track) / str(seq) for track, seqs in kept.items() for seq in seqs}
         folders = {file.parent for file in files}
         with contextlib.suppress(OSError):
@@ -151,6 +150,16 @@ class ProjectionStore:
     def _check(self, track: Track, seq: int, checked: bytes) -> bytes:
         of = encode([self._id, track.stream, track.name, track.form, seq])
         return blake3(of + checked).digest()
+
+
+def _bytes_of(path: Path, most: int) -> bytes | None:
+    """The first bytes of a plain file; None for what is none or cannot be read: nothing else is waited for."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        with os.fdopen(handle, "rb") as file:
+            return file.read(most) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+    except OSError:
+        return None
 
 
 def _unpacked(data: bytes) -> bytes | None:

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import CannotWrite, EfError, OutcomeUnknown
+from ..errors import CannotWrite, EfError, OutcomeUnknown, RolledBack
 from .ahead import Ahead
 from .base import Prepared, Record
 from .committer import Committer, Request
 from .lmdb_env import CommitFailed, LmdbEnv, Txn
 from .points import reached
-from .rows import LOG, put_records, record_of_key
+from .rows import LOG, U64, put_records, record_at, record_of_key
 from .telemetry import Group
 from .tipfile import TipFile
 
@@ -38,6 +38,7 @@ class StoreWriter:
     def __init__(self, env: LmdbEnv, body: Body) -> None:
         self._env, self._body = env, body
         self._contended = 0
+        self._known: tuple[int, bytes] | None = None
         self.tipfile = TipFile(env.path)
         self.listeners: list[Callable[[], None]] = []
         self.committer = Committer(env.path, self._commit)
@@ -87,7 +88,7 @@ class StoreWriter:
         """Whether nobody came between the look and the write."""
         began = time.perf_counter()
         with self._env.read() as txn:
-            view = Ahead(txn, self._body)
+            view = self._look(txn)
             new = _prepare(group, view)
         prepared = time.perf_counter()
         try:
@@ -107,7 +108,7 @@ class StoreWriter:
         times = [time.perf_counter()]
 
         def work(txn: Txn) -> None:
-            view = Ahead(txn, self._body)
+            view = self._look(txn)
             new[:], views[:] = _prepare(group, view), [view]
             times[1:] = [time.perf_counter()]
             put_records(txn, new, view.assumed[0] + 1)
@@ -116,6 +117,22 @@ class StoreWriter:
         if new:
             self._committed(views[0])
         self._tell(group, new, *times)
+
+    def _look(self, txn: Txn) -> Ahead:
+        """A view of the store; it goes on from the history that we know, or its file was written over under us."""
+        view = Ahead(txn, self._body)
+        position, digest = view.assumed
+        if self._known is not None and (position, digest) != self._known:
+            known, was = self._known
+            held = record_at(txn, U64.pack(known)).digest if known < position else digest
+            if position < known or held != was:
+                what = (
+                    f"its data file was written over while it was open: its tip was at position {known}, and it holds "
+                    f"another history that ends at position {position}"
+                )
+                raise RolledBack(where=f"store {self._env.path}", what=what)
+        self._known = view.assumed
+        return view
 
     def _tell(
         self,
@@ -162,6 +179,7 @@ class StoreWriter:
 
     def _committed(self, view: Ahead) -> None:
         """What follows a commit. The position is our own: another process may be further by now."""
+        self._known = view.store_tip()
         reached("group.durable")
         self.tipfile.moved(*view.store_tip())
         for notify in list(self.listeners):

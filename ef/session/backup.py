@@ -7,6 +7,7 @@ Snapshots of projections are left out: they are made anew from the log.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +44,11 @@ class BackedUp:
 def back_up(log: LmdbLog, target: Path | str, *, verify: Verify) -> BackedUp:
     """Copy the store to a new folder `target`. Raises BackupFailed (it exists, no room, no rights), Damaged."""
     target = Path(target).absolute()
-    if target.exists() or target.is_symlink():
+    if os.path.lexists(target):
         raise BackupFailed(path=target, why="it is there already", remedy="Give a new path.")
+    if Path(os.path.realpath(log.path)) in Path(os.path.realpath(target)).parents:
+        why = "it lies in the store itself"
+        raise BackupFailed(path=target, why=why, remedy="Give a path outside the store.")
     try:
         with birthplace(target) as birth:
             data = birth / "data.mdb"

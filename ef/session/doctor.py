@@ -49,7 +49,7 @@ def doctor(path: Path | str) -> list[Finding]:
     folder = Path(path).absolute()
     found = [Finding(*each) for each in installed()]
     found += _configured()
-    if not (folder / "data.mdb").exists():
+    if not os.path.exists(folder / "data.mdb"):
         return [*found, _nothing(folder)]
     found += _files(folder)
     found += [Finding(*each) for each in disk(folder)]
@@ -68,7 +68,7 @@ def _configured() -> Iterator[Finding]:
 
 
 def _nothing(folder: Path) -> Finding:
-    if not folder.exists():
+    if not os.path.exists(folder):
         return Finding("note", f"there is no store at {folder} yet", "`ef import PATH` makes it.")
     what = f"{folder} is there and holds no data.mdb: it is no store, or its data file is gone"
     return Finding("error", what, "Give the path of a store, or put a backup in its place.")

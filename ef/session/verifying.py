@@ -27,7 +27,11 @@ def verify_path(
     must_be_a_path(path)
     folder = Path(path).absolute()
     data = folder / "data.mdb"
-    if not data.exists():
+    try:
+        there = data.exists()
+    except OSError as fault:
+        return _verdict("unreadable", fault, str(data))
+    if not there:
         raise NotFound(
             what="store",
             name=str(path),
