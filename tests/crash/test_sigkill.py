@@ -17,7 +17,7 @@ SECONDS_MOST = 0.15
 APPEND_STORES, APPEND_KILLS = 6, 10
 IMPORT_STORES, IMPORT_KILLS = 8, 5
 BURST_STORES, BURST_KILLS = 4, 10
-STEPS_APPENDED, STEPS_IMPORTED = 60, 4
+STEPS_APPENDED, STEPS_BURST, STEPS_IMPORTED = 120, 300, 4
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_of_appends_in_flight_nothing_acknowledged_is_lost(
         tmp_path / "s.ef",
         f"burst {store}",
         BURST_KILLS,
-        lambda n: Burst("burst", n * STEPS_APPENDED, STEPS_APPENDED),
+        lambda n: Burst("burst", n * STEPS_BURST, STEPS_BURST),
     )
     table(figure, f"in flight, store {store}", BURST_KILLS, total, finished)
     assert (total.lost, total.duplicates, total.faults) == ([], 0, [])
