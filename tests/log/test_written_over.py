@@ -11,6 +11,7 @@ import pytest
 import ef
 from ef.errors import BackupFailed, CannotWrite, RolledBack, StoreUnavailable
 from ef.log.projection_store import ProjectionStore, Track
+from ef.log.rows import stream_hash
 from tests.log.build import in_child, opened, title
 
 
@@ -66,7 +67,7 @@ def test_a_handle_that_only_reads_and_one_that_is_closed_take_no_append(tmp_path
         reader.close()
 
 
-@pytest.mark.parametrize("what", ["fifo", "link", "folder"])
+@pytest.mark.parametrize("what", ["fifo", "link", "link to a snapshot", "folder"])
 def test_what_is_no_plain_file_in_a_snapshots_place_is_passed_over(
     tmp_path: Path, what: str
 ) -> None:
@@ -78,9 +79,11 @@ def test_what_is_no_plain_file_in_a_snapshots_place_is_passed_over(
         os.mkfifo(place)
     elif what == "link":
         place.symlink_to("/dev/zero")
+    elif what == "link to a snapshot":
+        place.symlink_to(place.with_name("1"))
     else:
         place.mkdir()
-    assert store.read(track, 2, bytes(32)) is None and store.size(track, 2) == 0
+    assert store.size(track, 2) == 0 and store.read(track, 2, bytes(32)) is None
     assert store.read(track, 1, bytes(32)) == b"kept"
 
 
@@ -91,9 +94,11 @@ def test_a_folder_of_snapshots_that_leads_elsewhere_is_not_written_to(tmp_path: 
     store = ProjectionStore(home, "id")
     store.path.symlink_to(elsewhere)
     assert not store.writable()
-    (elsewhere / "kept").write_text("theirs")
+    theirs = elsewhere / stream_hash("session/a").hex() / "theirs"
+    theirs.mkdir(parents=True)
+    (theirs / "1").write_text("kept")
     store.prune("session/a", {})
-    assert [each.name for each in elsewhere.iterdir()] == ["kept"]
+    assert (theirs / "1").read_text() == "kept"
 
 
 def test_a_backup_goes_outside_the_store(tmp_path: Path) -> None:
