@@ -76,6 +76,21 @@ class Working:
             self.seq, self.digest = header.seq, recorded.digest
         return self
 
+    def apply_only(self, events: Iterable[Recorded], seq: int, digest: bytes) -> None:
+        """Apply those of the next events up to `seq`, a record of that digest, that these reducers look at.
+
+        The caller knows that all others are of kinds that they do not look at. Raises NotProjectable as `apply` does.
+        """
+        for recorded in events:
+            self.seq = recorded.header.seq - 1
+            self.apply((recorded,))
+        self.seq, self.digest = seq, digest
+
+    def looks_at(self) -> frozenset[type] | None:
+        """The kinds of events that these reducers look at; None when one of them looks at all."""
+        kinds = [reducer.kinds for reducer in self.reducers]
+        return None if None in kinds else frozenset().union(*filter(None, kinds))
+
     @property
     def surface(self) -> Surface:
         """The ordered nodes that the model sees."""

@@ -32,15 +32,17 @@ def recorded(
     log: Log, stream: str, *, after: int = 0, upto: int | None = None
 ) -> Iterator[Recorded]:
     """A stream's events as reducers meet them: raw kinds (items, source lines) without their bytes."""
-    body = log.body
     for record in log.read(stream, after=after, upto=upto):
-        h = record.frame.header
-        event = _WITHOUT_BYTES.get((h.kind, h.version))
-        if event is None:
-            event = kinds.decode_body(
-                h.kind, h.version, body(record), where=where_of(record), trusted=True
-            )
-        yield _recorded(h, record.frame.digest, event)
+        yield recorded_of(log, record)
+
+
+def recorded_of(log: Log, record: Record) -> Recorded:
+    """A record as reducers meet it. See `recorded`."""
+    h = record.frame.header
+    event = _WITHOUT_BYTES.get((h.kind, h.version))
+    if event is None:
+        event = event_of(log, record)
+    return _recorded(h, record.frame.digest, event)
 
 
 _recorded = maker(Recorded)

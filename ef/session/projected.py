@@ -7,15 +7,23 @@ whole history; what falls due on a longer replay is kept (see snapshots.py).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ..log.items import recorded
+from ..events import Recorded
+from ..log.items import recorded, recorded_of
 from ..log.lmdb_log import LmdbLog
+from ..projections.outline import Outline
 from ..projections.working import Working
 from ..reducers import ALL, Reducer
 from . import snapshots
 from .calm import calm
-from .snapshots import Snapshots
+from .snapshots import Keeper, Snapshots
+
+FAR = 32
+"""So many events are walked sooner than an outline is looked for."""
+
+DEARER = 8
+"""An event that is looked up alone costs about as much as so many that are walked."""
 
 
 class Projected:
@@ -59,12 +67,48 @@ class Projected:
         before, began = working.seq, time.perf_counter()
         with calm():
             while working.seq < seq:
-                stop = min(seq, working.seq - working.seq % snapshots.EVERY + snapshots.EVERY)
-                working.apply(recorded(self._log, self._stream, after=working.seq, upto=stop))
-                if stop % snapshots.EVERY == 0:
+                end = working.seq - working.seq % snapshots.EVERY + snapshots.EVERY
+                stop = min(seq, end)
+                if not self._jump(working, stop, end):
+                    self._walk(working, stop, end, keeper)
+                if stop == end:
                     keeper.keep(working)
         telemetry = self._log.committer.telemetry
         if telemetry is not None and working.seq > before:
             events = working.seq - before
             telemetry.rebuilt(self._stream, events, time.perf_counter() - began)
         return working
+
+    def _jump(self, working: Working, stop: int, end: int) -> bool:
+        """Take a projection to a seq of the block that ends at `end` by those events alone that its reducers look at,
+        where the block's outline is kept and they are few; whether that was done."""
+        kinds = working.looks_at() if stop - working.seq >= FAR else None
+        outline = None if kinds is None else self._snapshots.outline(end)
+        if kinds is None or outline is None:
+            return False
+        seqs = outline.seqs(kinds, working.seq, stop)
+        if len(seqs) * DEARER > stop - working.seq:
+            return False
+        log, stream = self._log, self._stream
+        some = (recorded_of(log, log.get(stream, seq)) for seq in seqs)
+        working.apply_only(some, stop, log.get(stream, stop).digest)
+        return True
+
+    def _walk(self, working: Working, stop: int, end: int, keeper: Keeper) -> None:
+        """Take a projection to a seq by every event on the way; keep the outline of a block that is walked whole."""
+        events = recorded(self._log, self._stream, after=working.seq, upto=stop)
+        if stop != end or working.seq != end - snapshots.EVERY:
+            working.apply(events)
+            return
+        outline = Outline(working.seq)
+        working.apply(_noted(events, outline))
+        if self._snapshots.outline(end) is None:
+            track = snapshots.outline_track(self._stream)
+            keeper.put(track, end, outline.digest, outline.dump)
+
+
+def _noted(events: Iterable[Recorded], outline: Outline) -> Iterator[Recorded]:
+    """The events, each noted in an outline on its way."""
+    for event in events:
+        outline.apply(event.header, event.digest)
+        yield event

@@ -20,11 +20,12 @@ from ..log.items import recorded
 from ..log.lmdb_log import LmdbLog
 from ..log.projection_store import Track
 from ..projections.clocks import Clocks
+from ..projections.outline import Outline
 from ..projections.working import Working
 from ..reducers import ALL
 from .calm import calm
 from .moments import clocks_track
-from .snapshots import EVERY, Keeper, Snapshots, track_of
+from .snapshots import EVERY, Keeper, Snapshots, outline_track, track_of
 
 Progress = Callable[[int], None]
 
@@ -64,7 +65,7 @@ class _Part:
     """One projection on its way: where it is, what it costs, and what was kept of it."""
 
     def __init__(
-        self, snapshots: Snapshots, name: str, track: Track, state: Working | Clocks
+        self, snapshots: Snapshots, name: str, track: Track, state: Working | Clocks | Outline
     ) -> None:
         self.name, self.track, self.state = name, track, state
         self.seconds = 0.0
@@ -74,9 +75,9 @@ class _Part:
 
     def dump(self) -> bytes:
         """The state as it is now."""
-        if isinstance(self.state, Clocks):
-            return self.state.dump()
-        return self.state.dump(self.state.reducers[0])
+        if isinstance(self.state, Working):
+            return self.state.dump(self.state.reducers[0])
+        return self.state.dump()
 
 
 class Replay:
@@ -89,8 +90,8 @@ class Replay:
         self.parts = [
             _Part(self.snapshots, r.name, track_of(stream, r), Working(stream, (r,))) for r in ALL
         ]
-        clocks = _Part(self.snapshots, "clocks", clocks_track(stream), Clocks())
-        self.parts.append(clocks)
+        self.parts.append(_Part(self.snapshots, "clocks", clocks_track(stream), Clocks()))
+        self.parts.append(_Part(self.snapshots, "outline", outline_track(stream), Outline()))
 
     def run(self, tip: Tip) -> Iterator[int]:
         """Each seq where there is something to do, when all projections are there."""
@@ -107,11 +108,11 @@ class Replay:
                 events = list(recorded(self._log, self._stream, after=self.seq, upto=stop))
                 for part in self.parts:
                     begun = time.perf_counter()
-                    if isinstance(part.state, Clocks):
+                    if isinstance(part.state, Working):
+                        part.state.apply(events)
+                    else:
                         for event in events:
                             part.state.apply(event.header, event.digest)
-                    else:
-                        part.state.apply(events)
                     part.seconds += time.perf_counter() - begun
                 self.seq = stop
 

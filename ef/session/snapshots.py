@@ -20,10 +20,11 @@ from ..codec.record import FORMAT
 from ..errors import DamageError, NotFound
 from ..log.lmdb_log import LmdbLog
 from ..log.projection_store import ProjectionStore, Track
+from ..projections import outline
 from ..projections.working import Working
 from ..reducers import Reducer
 
-EVERY = 1_000
+EVERY = outline.BLOCK
 """Events between two snapshots, at the least."""
 
 BYTES_PER_EVENT = 64
@@ -40,6 +41,11 @@ def form_of(name: str, version: int, shape: int) -> str:
 def track_of(stream: str, reducer: Reducer) -> Track:
     """Where the snapshots of a reducer's state are."""
     return Track(stream, reducer.name, form_of(reducer.name, reducer.version, reducer.shape))
+
+
+def outline_track(stream: str) -> Track:
+    """Where the outlines of a stream's blocks are."""
+    return Track(stream, "outline", form_of("outline", outline.VERSION, outline.BLOCK))
 
 
 def store_of(log: LmdbLog) -> ProjectionStore:
@@ -76,6 +82,16 @@ class Snapshots:
             except Malformed:
                 self.store.take_away(track, seq)
         return Working(self._stream, (reducer,))
+
+    def outline(self, end: int) -> outline.Outline | None:
+        """The outline of the block that ends at a seq, where one is kept that holds."""
+        track = outline_track(self._stream)
+        found = self.read(track, end)
+        try:
+            return outline.Outline.loaded(end, *found) if found else None
+        except Malformed:
+            self.store.take_away(track, end)
+            return None
 
     def keeper(self) -> Keeper:
         """Keeps what falls due on one replay."""

@@ -16,7 +16,7 @@ from tests.session.longer import NAME, STREAM, made, projections
 
 from .conftest import SESSION, Run
 
-PROJECTIONS = ["surface", "heads", "described", "clocks"]
+PROJECTIONS = ["surface", "heads", "described", "clocks", "outline"]
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +35,11 @@ def test_it_names_each_projection_and_keeps_it(ef: Run, store: Path) -> None:
     assert first.code == 0, first.err
     lines = first.text.splitlines()
     assert lines[0].split() == "session projection events seconds digest kept differed".split()
-    assert [line.split()[1] for line in lines[1:5]] == PROJECTIONS
+    assert [line.split()[1] for line in lines[1:6]] == PROJECTIONS
     assert lines[-1] == "nothing was kept before"
     assert (store / "projections").is_dir()
     second = ef("rebuild", store=store)
-    assert second.text.splitlines()[-1] == "8 snapshots compared, none differed"
+    assert second.text.splitlines()[-1] == "10 snapshots compared, none differed"
 
 
 def test_json_has_the_fields_of_each(ef: Run, store: Path) -> None:

@@ -48,11 +48,11 @@ def test_a_rebuild_compares_keeps_and_takes_away_the_rest(store: ef.Store) -> No
     (older / "1000").write_bytes(b"old")
     done: list[int] = []
     found = store.rebuild(progress=done.append)
-    assert names(found) == ["surface", "heads", "described", "clocks"]
+    assert names(found) == ["surface", "heads", "described", "clocks", "outline"]
     assert {each.session for each in found} == {NAME}
     assert {each.events for each in found} == {store.session(NAME).seq}
     assert all(each.seconds > 0 and len(each.digest) == 64 for each in found)
-    assert [each.kept for each in found] == [3, 3, 3, 3]
+    assert [each.kept for each in found] == [3] * 5
     assert not any(each.differed for each in found)
     assert done == sorted(done)
     assert done[-1] == store.session(NAME).seq
@@ -63,7 +63,7 @@ def test_a_rebuild_compares_keeps_and_takes_away_the_rest(store: ef.Store) -> No
     projections(store).drop()
     cold = store.rebuild(NAME[:3])
     assert [each.digest for each in cold] == digests
-    assert [each.kept for each in cold] == [0] * 4
+    assert [each.kept for each in cold] == [0] * 5
     assert {f: f.read_bytes() for f in files(store)} == after
 
 
@@ -84,7 +84,7 @@ def test_a_rebuild_says_what_differed_and_puts_it_right(store: ef.Store) -> None
     assert store.session(NAME).state(2_000).digest == told
     left = {f: f.read_bytes() for f in files(store)}
     assert left == {f: good[f] for f in left}
-    assert [each.differed for each in store.rebuild()] == [()] * 4
+    assert [each.differed for each in store.rebuild()] == [()] * 5
 
 
 def test_a_full_verify_finds_a_snapshot_that_lies_and_not_one_that_is_torn(store: ef.Store) -> None:
@@ -126,7 +126,7 @@ def test_a_session_that_cannot_be_projected_ends_with_its_problem(store: ef.Stor
     assert isinstance(next(recorded(store.log, STREAM, after=last)).event, UnknownEvent)
     store.session("other").append({"role": "user", "content": "fine"})
     found = rebuild(store.log, [STREAM, "session/other"])
-    assert [bool(each.problem) for each in found] == [True] * 4 + [False] * 4
+    assert [bool(each.problem) for each in found] == [True] * 5 + [False] * 5
     assert "Later" in (found[0].problem or "")
     assert "problem" in found[0].to_json()
     assert "problem" not in found[-1].to_json()
