@@ -1,4 +1,5 @@
 """Cold: a process that has just begun, and files that no cache holds. Open and the last 100, and any moment's state.
+Then, of the same stores, the verify of verifies.py.
 
 A store of a million small records is built once by batches (minutes), with an anchor every 50 events on 200 keys, so
 200 hold at any time; `python -m bench.cold --events N` runs this alone, of another length. Each figure is taken in a
@@ -46,6 +47,7 @@ from ef.log.base import Assigned, LateEvent
 from ef.readers import anthropic
 from ef.session import open_store
 
+from . import verifies
 from .appends import ORIGINATOR, draft, stored, texts
 from .timing import Row, Table, Work, race, scratch, show
 
@@ -214,7 +216,7 @@ def measured(mode: str, path: Path, *, quick: bool) -> dict[str, Any]:
 
 
 def tables(*, quick: bool, rounds: int, events: int = LONG) -> Iterator[Table]:
-    """Open and the last 100 of a short and a long session; the state at any moment of the long one."""
+    """Open and the last 100 of a short and a long session; the state at any moment of the long one, and its verify."""
     events = QUICK if quick else events
     with scratch() as folder:
         sizes = {SHORT: folder / "short", events: folder / "long"}
@@ -223,6 +225,7 @@ def tables(*, quick: bool, rounds: int, events: int = LONG) -> Iterator[Table]:
             build_sqlite(base.with_suffix(".sqlite"), size)
         yield _opens(sizes, rounds, quick=quick)
         yield _moments(folder / "long.ef", events, rounds, quick=quick)
+        yield verifies.table(folder / "long.ef", folder / "long.sqlite", events, rounds)
 
 
 def _opens(sizes: dict[int, Path], rounds: int, *, quick: bool) -> Table:

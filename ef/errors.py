@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+SHOWN_CHARS_MAX = 4_000
+"""What somebody gave may be long; in a message the middle of it is left out."""
+
 
 class EfError(Exception):
     """ef failed in a way that is its own fault: {detail}. Please report it."""
@@ -17,7 +20,8 @@ class EfError(Exception):
 
     def __init__(self, **facts: Any) -> None:
         self.facts = facts
-        super().__init__((type(self).__doc__ or "").format(**facts))
+        shown = {name: _shown(value) for name, value in facts.items()}
+        super().__init__((type(self).__doc__ or "").format(**shown))
 
     def __getattr__(self, name: str) -> Any:
         facts = self.__dict__.get("facts", {})
@@ -27,6 +31,13 @@ class EfError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.facts)
+
+
+def _shown(value: Any) -> Any:
+    """A fact as the message shows it; the fact itself stays whole."""
+    if not isinstance(value, str) or len(value) <= SHOWN_CHARS_MAX:
+        return value
+    return f"{value[: SHOWN_CHARS_MAX // 2]} … {value[-SHOWN_CHARS_MAX // 4 :]}"
 
 
 def _rebuild(kind: type[EfError], facts: dict[str, Any]) -> EfError:
@@ -91,6 +102,12 @@ class CannotWrite(StoreError):
 
 class BackupFailed(StoreError):
     """no backup was made at {path}: {why}. The store is as it was. {remedy}"""
+
+    exit_code = 73
+
+
+class RebuildFailed(StoreError):
+    """the projections were not rebuilt in {path}: {why}. The log is as it was, and so is every answer. {remedy}"""
 
     exit_code = 73
 

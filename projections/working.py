@@ -88,8 +88,12 @@ class Working:
 
     def looks_at(self) -> frozenset[type] | None:
         """The kinds of events that these reducers look at; None when one of them looks at all."""
-        kinds = [reducer.kinds for reducer in self.reducers]
-        return None if None in kinds else frozenset().union(*filter(None, kinds))
+        found: set[type] = set()
+        for reducer in self.reducers:
+            if reducer.kinds is None:
+                return None
+            found |= reducer.kinds
+        return frozenset(found)
 
     @property
     def surface(self) -> Surface:
@@ -123,7 +127,7 @@ class Working:
     def dump(self, reducer: Reducer) -> bytes:
         """All that one reducer's state and its refusals are, in canonical CBOR."""
         refused = [[seq, why] for seq, name, why in self.refused if name == reducer.name]
-        return cbor.encode([reducer.dump(self._states[reducer.name]), refused])
+        return cbor.dumps([reducer.dump(self._states[reducer.name]), refused])
 
     @classmethod
     def loaded(cls, stream: str, reducer: Reducer, seq: int, digest: bytes, dump: bytes) -> Working:

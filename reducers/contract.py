@@ -20,9 +20,10 @@ class Reducer:
     """A named, versioned reducer. `canonical(state)` is a value that the codec can encode:
     equal states, equal bytes.
 
-    `dump(state)` is a value that holds all of the state, and `load` makes the state of it again: it goes on as the
-    first one would have. `load` raises ValueError, TypeError or KeyError for what is no dump. `shape` is the version
-    of what `dump` gives. Whoever changes what `evolve` does raises `version`: older snapshots are not used any more.
+    `dump(state)` is a value without maps that holds all of the state, and `load` makes the state of it again: it goes
+    on as the first one would have. `load` raises ValueError, TypeError or KeyError for what is no dump. `shape` is the
+    version of what `dump` gives. Whoever changes what `evolve` does raises `version`: older snapshots are not used
+    any more.
 
     `accept` is `evolve` for an event that `refusal` let pass: who has asked already need not ask again. `kinds` are the
     types of events that the reducer looks at (None: all); any other one is never refused and changes nothing.

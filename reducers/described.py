@@ -94,10 +94,12 @@ def _canonical(state: Described) -> Any:
     return asdict(state)
 
 
+def _dump(state: Described) -> Any:
+    return list(asdict(state).values())
+
+
 def _load(value: Any) -> Described:
-    state = Described(**value)
-    checked(asdict(state).values(), _FIELDS)
-    return state
+    return Described(*checked(value, _FIELDS))
 
 
 _TEXT, _NUMBER = (str, NoneType), (int, NoneType)
@@ -106,4 +108,4 @@ _FIELDS = row_types(
 )
 
 
-REDUCER = Reducer("described", 1, Described, _accept, _refusal, _canonical, _canonical, _load)
+REDUCER = Reducer("described", 1, Described, _accept, _refusal, _canonical, _dump, _load, shape=2)

@@ -28,7 +28,12 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 FORMAT = (DOCS / "log-format.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), ROOT / "examples" / "README.md"]
-WITH_EXAMPLES = [ROOT / "README.md", DOCS / "getting-started.md", DOCS / "log-format.md"]
+WITH_EXAMPLES = [
+    ROOT / "README.md",
+    DOCS / "getting-started.md",
+    DOCS / "log-format.md",
+    DOCS / "observability.md",
+]
 
 
 def section(title: str) -> str:

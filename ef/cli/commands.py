@@ -189,7 +189,8 @@ COMMANDS = (
             ),
             Argument(("--because",), "why", {"metavar": "TEXT"}),
         ),
-        more="A value that begins with a dash goes behind --, and so does whatever follows it.",
+        more="A value that begins with a dash goes behind --, and so does whatever follows it. JSON that has no one "
+        "meaning is refused: a key twice in a map, NaN inside a list or map, nesting deeper than 32.",
         fields="session, seq, anchor{id, kind, key, value, …}",
         examples=(
             "ef declare 589f58b8 value config/server/timeout 45",
@@ -227,7 +228,7 @@ COMMANDS = (
         more="Snapshots of projections lie beside the log and only save time. Each is compared with what the log "
         "says, then all are made anew. Nothing is appended. A session that cannot be projected is named with its "
         "problem, and its snapshots end before it.",
-        fields="projections[]{session, name, events, seconds, digest, kept, differed[]}",
+        fields="projections[]{session, name, events, seconds, digest, compared, differed[], kept}",
         examples=("ef rebuild", "ef rebuild 589f58b8 --json"),
     ),
     Command(

@@ -35,8 +35,9 @@ def shown(look: Look, found: list[Rebuilt]) -> str:
         Column("events", right=True),
         Column("seconds", right=True),
         Column("digest"),
-        Column("kept", right=True),
+        Column("compared", right=True),
         Column("differed", right=True),
+        Column("kept", right=True),
     )
     rows = [
         (
@@ -45,22 +46,23 @@ def shown(look: Look, found: list[Rebuilt]) -> str:
             f"{each.events:,}",
             f"{each.seconds:.3f}",
             short(each.digest),
-            f"{each.kept:,}",
+            f"{each.compared:,}",
             f"{len(each.differed):,}",
+            f"{each.kept:,}",
         )
         for each in found
     ]
     lines = table(look, columns, rows)
-    problems = {each.session: each.problem for each in found if each.problem is not None}
-    lines += [
-        look.paint(f"{one_line(name)}: {one_line(why)}", RED) for name, why in problems.items()
-    ]
+    problems = dict.fromkeys((each.session, each.problem) for each in found if each.problem)
+    lines += [look.paint(f"{one_line(name)}: {one_line(why)}", RED) for name, why in problems]
     differed = sum(len(each.differed) for each in found)
-    kept = sum(each.kept for each in found)
+    compared = sum(each.compared for each in found)
     if differed:
-        said = f"{count(differed, 'snapshot')} of {kept:,} differed from the log; those kept now are the log's"
+        said = f"{count(differed, 'snapshot')} of {compared:,} differed from the log; those kept now are the log's"
         return "\n".join([*lines, "", look.paint(said, RED)]) + "\n"
     said = (
-        f"{count(kept, 'snapshot')} compared, none differed" if kept else "nothing was kept before"
+        f"{count(compared, 'snapshot')} compared, none differed"
+        if compared
+        else "nothing was kept before"
     )
     return "\n".join([*lines, "", look.paint(said, GREEN)]) + "\n"

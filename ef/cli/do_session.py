@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+import re
+from collections import Counter
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from ..errors import InputRefused
+from ..reducers.gate import VALUE_DEPTH_MAX
 from ..session import Session, open_store
 from ..session.views import Context, Difference, State
 from . import show_anchors, show_lists, show_state
@@ -17,6 +21,9 @@ from .words import count, short
 
 if TYPE_CHECKING:
     from .app import Request
+
+DEPTH_PARSED_MAX = 200
+"""No parser of any Python stumbles here yet."""
 
 
 @contextmanager
@@ -151,14 +158,41 @@ def declare(request: Request) -> Answer:
     return Answer(data, lambda: text)
 
 
+def _depth(text: str) -> int:
+    """How deep the brackets of a text lie in one another, those in its strings left out."""
+    depth = most = 0
+    for bracket in re.findall(r"[][{}]", re.sub(r'"(?:[^"\\]|\\.)*"', "", text)):
+        depth += 1 if bracket in "[{" else -1
+        most = max(most, depth)
+    return most
+
+
 def parsed(text: str) -> Any:
-    """VALUE: what it is as JSON, or the text itself. NaN and its like are no JSON."""
-    parse: Callable[[str], Any] = json.JSONDecoder(parse_constant=_no_constant).decode
+    """VALUE: what it is as JSON, or the text itself. Raises InputRefused for JSON that has no one meaning."""
+    flaws: list[str] = []
+    found: Any = None
+
+    def constant(name: str) -> None:
+        flaws.append(f"{name} is no number of JSON")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            times = Counter(name for name, _ in pairs)
+            twice = next(name for name in times if times[name] > 1)
+            flaws.append(f"a map in it has the key {twice!r} more than once")
+        return found
+
+    if _depth(text) > DEPTH_PARSED_MAX:
+        flaws.append(f"its nesting is deeper than {VALUE_DEPTH_MAX}")
+        text = "[]"
     try:
-        return parse(text)
-    except (ValueError, RecursionError):
+        found = json.JSONDecoder(parse_constant=constant, object_pairs_hook=once).decode(text)
+    except json.JSONDecodeError:
         return text
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
+    except ValueError:
+        flaws.append("it holds a number of thousands of digits")
+    if flaws and text.strip() not in ("NaN", "Infinity", "-Infinity"):
+        remedy = "Mend the JSON; or put it in JSON quotes, to declare it as a text."
+        raise InputRefused(where="VALUE", why=flaws[0], remedy=remedy)
+    return text if flaws else found

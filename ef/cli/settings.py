@@ -26,6 +26,9 @@ def settle(store: str | None, *, as_json: bool) -> Settings:
     """Settings for a command line that said these. Raises UsageError."""
     if store == "":
         raise UsageError(detail="--store: give the path of a folder")
+    if (store or default_store()) == ":memory:":
+        detail = "a store in memory would end with this command: give the path of a folder"
+        raise UsageError(detail=detail)
     terminal = is_terminal(1)
     return Settings(store or default_store(), as_json, terminal and colored(), width(), terminal)
 

@@ -23,30 +23,47 @@ class Malformed(ValueError):
 _TYPES: tuple[type[Any], ...] = (str, int, bool, bytes, list, tuple, dict)
 
 
-def _check(value: Any, depth: int) -> None:
+def _check(value: Any, depth: int) -> bool:
+    """Whether a value holds a map; raises Malformed for one that is not to be stored."""
     if depth > DEPTH_MAX:
         raise Malformed(f"nesting deeper than {DEPTH_MAX}")
     if value is None:
-        return
+        return False
     kind: Any = value.__class__
     if kind not in _TYPES:
         kind = next((base for base in _TYPES if isinstance(value, base)), kind)
-    if kind is str:
-        _check_text(value)
-    elif kind is int:
-        if not INT_MIN <= value <= INT_MAX:
-            raise Malformed("an integer outside 64 bits")
-    elif kind is dict:
+    if kind is list or kind is tuple:
+        return _check_list(value, depth + 1)
+    if kind is dict:
         for key, each in cast("dict[object, Any]", value).items():
             if not isinstance(key, str):
                 raise Malformed(f"a map key of type {type(key).__name__}")
             _check_text(key)
             _check(each, depth + 1)
-    elif kind is list or kind is tuple:
-        for each in cast("tuple[Any, ...]", value):
-            _check(each, depth + 1)
+        return True
+    if kind is str:
+        _check_text(value)
+    elif kind is int:
+        if not INT_MIN <= value <= INT_MAX:
+            raise Malformed("an integer outside 64 bits")
     elif kind is not bool and kind is not bytes:
         raise Malformed(f"a value of type {kind.__name__}")
+    return False
+
+
+def _check_list(values: Any, depth: int) -> bool:
+    """`_check` of each value, without a call for what most of them are."""
+    maps = False
+    for each in values:
+        kind = each.__class__
+        plain = (
+            each.isascii() if kind is str
+            else INT_MIN <= each <= INT_MAX if kind is int
+            else each is None or kind is bool
+        )  # fmt: skip
+        if not plain or depth > DEPTH_MAX:
+            maps = _check(each, depth) or maps
+    return maps
 
 
 def _check_text(text: str) -> None:
@@ -65,14 +82,14 @@ def encode(value: Any, *, where: str = "value", ordered: bool = False) -> bytes:
     types and nesting beyond DEPTH_MAX.
     """
     try:
-        _check(value, 1)
+        maps = _check(value, 1)
     except Malformed as fault:
         raise InputRefused(
             where=where,
             why=f"it cannot be stored: {fault}",
             remedy="Use null, booleans, 64-bit integers, text, lists and maps with text keys.",
         ) from None
-    return cbor2.dumps(value, canonical=not ordered)
+    return cbor2.dumps(value, canonical=maps and not ordered)
 
 
 def dumps(value: Any) -> bytes:

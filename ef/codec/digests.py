@@ -6,6 +6,7 @@ uuid of an event = first 16 bytes of blake3 over stream and idempotency key, wit
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from blake3 import blake3
@@ -51,6 +52,10 @@ def event_uuid(stream: str, key: str) -> bytes:
     raw[6] = (raw[6] & 0x0F) | 0x80
     raw[8] = (raw[8] & 0x3F) | 0x80
     return bytes(raw)
+
+
+recent_uuid = lru_cache(maxsize=64)(event_uuid)
+"""`event_uuid` for an append, which asks twice: it looks the key up, and then it writes it."""
 
 
 def anchor_id(stream: str, kind: str, key: str, ground: list[Any], rule: list[Any]) -> str:

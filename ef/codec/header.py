@@ -25,7 +25,7 @@ from ..events import (
 from . import cbor
 from .build import twin
 from .digests import DIGEST_BYTES, UUID_BYTES
-from .limits import HEADER_BYTES_MAX, KEY_BYTES_MAX, NAME_BYTES_MAX
+from .limits import HEADER_BYTES_MAX, INT_MIN, KEY_BYTES_MAX, NAME_BYTES_MAX
 
 FORMAT = 1
 _BASES, _CHANNELS, _PLACES, _PARTS = (
@@ -47,6 +47,13 @@ _SHAPES = frozenset(
 """The tuples of types that the array of a header may have."""
 
 
+def header_of(*values: Any) -> Header:
+    """A header of all its fields, in order; `encode_header` looks at them."""
+    made = _Header(*values)
+    made.__class__ = Header
+    return made  # type: ignore[no-any-return]
+
+
 def encode_header(h: Header) -> bytes:
     """Canonical header bytes, decoded again before they are given out; refuses what is beyond the limits."""
     _refuse_long_names(h)
@@ -61,15 +68,15 @@ def encode_header(h: Header) -> bytes:
         h.key,
         h.recorded_at,
         h.occurred_at,
-        h.basis.value,
-        h.channel.value,
+        h.basis._value_,
+        h.channel._value_,
         [h.origin.source, h.origin.line, h.origin.start, h.origin.end] if h.origin else None,
         [h.cause.stream, h.cause.seq] if h.cause else None,
         [h.group.id, h.group.inferred] if h.group else None,
         _item_value(h.item) if h.item else None,
         h.commitment,
         h.body_size,
-        h.place.value,
+        h.place._value_,
         list(h.reader) if h.reader else None,
         h.encoding,
         h.prev_stream,
@@ -100,25 +107,32 @@ def _where(h: Header) -> str:
 
 
 def _refuse_long_names(h: Header) -> None:
-    calls = [part.call_id for part in h.item.parts if part.call_id] if h.item else ()
-    for what, text, most in (
-        ("stream", h.stream, NAME_BYTES_MAX),
-        ("key", h.key, KEY_BYTES_MAX),
-        ("group", h.group.id if h.group else "", NAME_BYTES_MAX),
-        ("reader", h.reader[0] if h.reader else "", NAME_BYTES_MAX),
-        *(("call id", call, NAME_BYTES_MAX) for call in calls),
-    ):
-        # No character has more than four bytes: short texts need not be encoded.
-        if len(text) * 4 > most and len(text.encode("utf-8", "surrogatepass")) > most:
-            raise InputRefused(
-                where=_where(h),
-                why=f"its {what} is longer than {most} bytes",
-                remedy="Use a shorter one.",
-            )
+    # No character has more than four bytes: short texts need not be encoded.
+    if len(h.stream) * 4 > NAME_BYTES_MAX:
+        _refuse_long(h, "stream", h.stream, NAME_BYTES_MAX)
+    if len(h.key) * 4 > KEY_BYTES_MAX:
+        _refuse_long(h, "key", h.key, KEY_BYTES_MAX)
+    if h.group:
+        _refuse_long(h, "group", h.group.id, NAME_BYTES_MAX)
+    if h.reader:
+        _refuse_long(h, "reader", h.reader[0], NAME_BYTES_MAX)
+    if h.item:
+        for part in h.item.parts:
+            if part.call_id:
+                _refuse_long(h, "call id", part.call_id, NAME_BYTES_MAX)
+
+
+def _refuse_long(h: Header, what: str, text: str, most: int) -> None:
+    if len(text) * 4 > most and len(text.encode("utf-8", "surrogatepass")) > most:
+        raise InputRefused(
+            where=_where(h),
+            why=f"its {what} is longer than {most} bytes",
+            remedy="Use a shorter one.",
+        )
 
 
 def _item_value(item: ItemFacts) -> list[Any]:
-    parts = [[p.kind.value, p.channel.value, p.call_id] for p in item.parts]
+    parts = [[p.kind._value_, p.channel._value_, p.call_id] for p in item.parts]
     return [item.role, parts, item.tokens, item.meter]
 
 
@@ -129,8 +143,12 @@ def decode_header(data: bytes, *, strict: bool = False) -> Header:
     """
     value = cbor.decode_trusted(data)
     header = _header_in(value)
-    if strict and cbor.shortest(value) != len(data):
-        raise cbor.Malformed("not canonical, or with trailing bytes")
+    if strict:
+        # No map and no float is in it: what the library writes for these values is their one canonical form.
+        if cbor.dumps(value) != data:
+            raise cbor.Malformed("not canonical, or with trailing bytes")
+        if (header.occurred_at or 0) < INT_MIN:  # no other number of it may be negative
+            raise cbor.Malformed("an integer outside 64 bits")
     return header
 
 

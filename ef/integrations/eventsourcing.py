@@ -15,4 +15,7 @@ class Factory(factory.LmdbFactory):
 
     def open_log(self, path: str) -> LmdbLog:
         """Open the store in a folder; make it if it is not there."""
-        return open_store(path).log
+        store = open_store(path)
+        return store.in_folder(
+            "EF_STORE", "recorders of the library need a store that others can open"
+        )

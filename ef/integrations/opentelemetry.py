@@ -13,14 +13,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..log.lmdb_log import LmdbLog
 from ..log.telemetry import Group
 from ..session.store import Store
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
+    from opentelemetry.metrics import CallbackOptions, Histogram, Meter, MeterProvider, Observation
     from opentelemetry.trace import Tracer, TracerProvider
 
 SCOPE = "epistemic-fold"
+SECONDS = [step * 10.0**power for power in range(-5, 1) for step in (1, 2.5, 5)] + [10.0]
+"""Bounds of buckets from 10 microseconds to 10 seconds; the SDK's own are meant for milliseconds."""
+
+COUNTS = [float(1 << power) for power in range(15)]
+"""And for how many there are in a group."""
 
 
 def instrument(
@@ -63,24 +69,31 @@ class _Telemetry:
     def __init__(self, meter: Meter, tracer: Tracer) -> None:
         self._tracer = tracer
         self.ended = False
-        self._appended = meter.create_histogram(
-            "ef.append.duration", "s", "From an append's acceptance to its acknowledgement"
+
+        def seconds(name: str, what: str) -> Histogram:
+            return meter.create_histogram(
+                name, "s", what, explicit_bucket_boundaries_advisory=SECONDS
+            )
+
+        def counts(name: str, unit: str, what: str) -> Histogram:
+            return meter.create_histogram(
+                name, unit, what, explicit_bucket_boundaries_advisory=COUNTS
+            )
+
+        self._appended = seconds(
+            "ef.append.duration", "From an append's acceptance to its acknowledgement"
         )
-        self._requests = meter.create_histogram(
+        self._requests = counts(
             "ef.group.requests", "{append}", "Appends that one commit made durable"
         )
-        self._records = meter.create_histogram(
+        self._records = counts(
             "ef.group.records", "{record}", "Records that one commit made durable"
         )
-        self._prepare = meter.create_histogram(
-            "ef.group.prepare.duration", "s", "Making and chaining a group's records"
+        self._prepare = seconds(
+            "ef.group.prepare.duration", "Making and chaining a group's records"
         )
-        self._flush = meter.create_histogram(
-            "ef.group.flush.duration", "s", "Putting a group's rows and flushing them"
-        )
-        self._rebuild = meter.create_histogram(
-            "ef.rebuild.duration", "s", "Building a projection from the log"
-        )
+        self._flush = seconds("ef.group.flush.duration", "Putting a group's rows and flushing them")
+        self._rebuild = seconds("ef.rebuild.duration", "Building a projection from the log")
         self._failed = meter.create_counter("ef.append.failed", "{append}", "Appends refused")
         self._bytes = meter.create_counter("ef.log.bytes", "By", "Bytes of records written")
 
@@ -122,7 +135,9 @@ class _Telemetry:
         in_flight = store.log.committer
         gauge("ef.append.waiting", "{append}", "Appends in flight", lambda: in_flight.in_flight[0])
         gauge("ef.append.waiting.bytes", "By", "Bytes in flight", lambda: in_flight.in_flight[1])
-        gauge("ef.tip.lag", "{record}", "Records the tip file is behind", lambda: _lag(store))
+        log = store.log
+        if isinstance(log, LmdbLog):
+            gauge("ef.tip.lag", "{record}", "Records the tip file is behind", lambda: _lag(log))
 
     def _span(self, name: str, seconds: float, facts: Mapping[str, str | int]) -> None:
         end = time.time_ns()  # noqa: TID251  (a span's own clock; it is in no event)
@@ -130,6 +145,6 @@ class _Telemetry:
         span.end(end)
 
 
-def _lag(store: Store) -> int:
-    known = store.log.tipfile.read()
-    return store.log.tip_position() - (known[0] if known else -1)
+def _lag(log: LmdbLog) -> int:
+    known = log.tipfile.read()
+    return log.tip_position() - (known[0] if known else -1)

@@ -7,7 +7,7 @@ from itertools import count
 
 from ..codec.record import decode_frame
 from .base import Prepared, Record, Tip
-from .rows import View
+from .rows import Memo, View
 from .transactions import Txn
 
 _numbers = count(1)
@@ -16,8 +16,8 @@ _numbers = count(1)
 class Ahead(View):
     """A view that takes in prepared records as if they were committed. It lives as long as its transaction."""
 
-    def __init__(self, txn: Txn, body: Callable[[Record], bytes]) -> None:
-        super().__init__(txn, body)
+    def __init__(self, txn: Txn, body: Callable[[Record], bytes], memo: Memo | None = None) -> None:
+        super().__init__(txn, body, memo)
         self.number = next(_numbers)
         self.assumed = super().store_tip()
         self._end = self.assumed
@@ -25,7 +25,9 @@ class Ahead(View):
         """A request ended otherwise than when it was prepared before: those behind it must look anew."""
         self._tips: dict[str, Tip] = {}
         self._committed: dict[str, Tip] = {}
-        self._keys: dict[tuple[str, str], tuple[int, Prepared]] = {}
+        self._keys: dict[tuple[str, str], tuple[int, Prepared] | None] = {}
+        """What each key names that was prepared, and which of those looked up name nothing."""
+
         self._seqs: set[tuple[str, int]] = set()
         self._fresh: dict[str, list[Prepared]] = {}
 
@@ -60,9 +62,15 @@ class Ahead(View):
 
     def record_of(self, stream: str, key: str) -> tuple[Record, bytes] | None:
         """See View.record_of."""
-        found = self._keys.get((stream, key))
+        name = (stream, key)
+        found = self._keys.get(name)
         if found is None:
-            return super().record_of(stream, key)
+            if name in self._keys:
+                return None
+            committed = super().record_of(stream, key)
+            if committed is None:
+                self._keys[name] = None
+            return committed
         position, made = found
         record = Record(position, decode_frame(made.frame, where=f"stream {stream}, key {key}"))
         return record, made.plain

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..codec import kinds
-from ..codec.digests import ZERO, commitment, event_uuid, record_digest
-from ..codec.record import Frame, encode_frame, encode_header, pack_body
+from ..codec.digests import ZERO, commitment, recent_uuid, record_digest
+from ..codec.header import header_of
+from ..codec.record import LEVEL, LEVEL_KEPT, Frame, encode_frame, encode_header, pack_body
 from ..errors import KeyConflict, NotFound, TipConflict
 from ..events import (
     Basis,
@@ -26,6 +27,7 @@ from ..events import (
     Origin,
     Place,
     SessionOpened,
+    SourceLines,
 )
 
 GENESIS_STREAM = "store"
@@ -241,18 +243,19 @@ def _record(
     if draft.place is Place.SOURCE:
         encoding, stored, kept = "none", plain, b""
     else:
-        encoding, stored = pack_body(plain, where=where)
+        level = LEVEL_KEPT if isinstance(event, SourceLines) else LEVEL
+        encoding, stored = pack_body(plain, where=where, level=level)
         kept = stored
     prev = before.digest
     if before.seq == 0 and isinstance(event, SessionOpened) and event.parent_digest is not None:
         prev = event.parent_digest
-    header = Header(
+    header = header_of(
         spec.name,
         spec.version,
         spec.required,
         draft.stream,
         before.seq + 1,
-        event_uuid(draft.stream, draft.key),
+        recent_uuid(draft.stream, draft.key),
         draft.key,
         recorded_at,
         recorded_at if draft.basis is Basis.EQUAL else draft.occurred_at,
@@ -271,7 +274,8 @@ def _record(
         store_digest,
     )
     data = encode_header(header)
-    return Prepared(header, record_digest(data), encode_frame(data, salt, kept), plain)
+    digest = record_digest(data)
+    return Prepared(header, digest, encode_frame(data, salt, kept, digest=digest), plain)
 
 
 def _same_or_conflict(draft: Draft, event: Event, plain: bytes, header: Header, old: bytes) -> None:

@@ -13,6 +13,8 @@ from .folder import is_empty
 from .lmdb_env import create
 from .rows import put_records
 
+PUT_BACK = "Put its data file back where it was, or a backup of the store."
+
 
 class _Nothing:
     """The knowledge of a store that does not exist yet."""
@@ -36,6 +38,8 @@ def is_there(path: Path) -> bool:
             if is_empty(path):
                 return False
             why = "the folder holds no data.mdb"
+            if (path / "tip").exists():
+                raise StoreUnavailable(path=path, why=f"{why}, and was a store", remedy=PUT_BACK)
     except (OSError, ValueError) as fault:
         why = str(fault)
     raise StoreUnavailable(path=path, why=why, remedy="Give a new path, or the folder of a store.")

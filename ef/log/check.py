@@ -11,26 +11,25 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from blake3 import blake3
-
 from ..codec import kinds
-from ..codec.chain import link_of
 from ..codec.digests import ZERO, event_uuid
-from ..codec.limits import HEADER_BYTES_MAX
-from ..codec.record import FRAME, MAGIC, decode_frame
-from ..errors import DamageError, EfError
-from ..events import Header, SessionOpened, UnknownEvent
+from ..codec.record import NoFrame, frame_of
+from ..errors import Damaged, DamageError, EfError, StoreUnavailable
+from ..events import Event, Header, SessionOpened, UnknownEvent
 from . import databytes
 from .base import Record, Tip
+from .birth import PUT_BACK
 from .folder import mode_notes
 from .indexes import Indexes
 from .lmdb_log import LmdbLog
 from .pages import DataFile, Entry
+from .quick import FRAME_HEAD_MAX, NO_TIP, Chain
 from .rows import KEY, LOG, SEQ, STORED, STREAM, U64, record_in, stream_hash, stream_row
 from .transactions import DATABASES
 
 PROBLEMS_MAX = 200
-_FRAME_HEAD_MAX = FRAME.size + HEADER_BYTES_MAX
+Seen = Callable[[Record, Event], None]
+"""Takes each record with its event, in the store's order, for as long as nothing wrong was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,48 +61,55 @@ class Checked:
 
 
 class Checker:
-    """One pass over a log in the store's order; `quick` leaves bodies and indexes out."""
+    """One pass over a log in the store's order; `quick` leaves out bodies and indexes, and shows `seen` nothing."""
 
     def __init__(
-        self, log: LmdbLog, *, quick: bool = False, progress: Callable[[int], None] | None = None
+        self,
+        log: LmdbLog,
+        *,
+        quick: bool = False,
+        progress: Callable[[int], None] | None = None,
+        seen: Seen | None = None,
     ) -> None:
-        self._log, self._quick, self._progress = log, quick, progress
+        self._log, self._quick, self._progress, self._seen = log, quick, progress, seen
         self.out = Checked()
-        self._tips: dict[str, tuple[int, bytes]] = {}
-        self._expected = 0
+        self._chain = Chain()
         self._indexes = Indexes()
 
     def run(self) -> Checked:
-        """Check everything and return what was seen."""
+        """Check everything and return what was seen. Raises StoreUnavailable when its files cannot be read."""
+        try:
+            self._run()
+        except OSError as fault:
+            why = f"its files cannot be read: {fault.strerror}"
+            raise StoreUnavailable(path=self._log.path, why=why, remedy=PUT_BACK) from None
+        return self.out
+
+    def _run(self) -> None:
         known = (
             self._log.tipfile.read()
         )  # before the moment that is looked at: it may never be ahead of that
         with self._log.moment(), DataFile(self._log.path / "data.mdb") as file:
             self._file(file)
-        self.out.tips = {stream: Tip(*tip) for stream, tip in self._tips.items()}
+        self.out.digest = self._chain.digest
+        self.out.tips = {stream: Tip(*tip) for stream, tip in self._chain.tips.items()}
         if known is not None:
             self._tip_file(*known)
         self._surroundings()
-        return self.out
 
     def _file(self, file: DataFile) -> None:
         for what in databytes.check_metas(file.handle):
             self._say(what, "the data file")
         seen: set[int] = set()
-        roots = file.roots(self._page, seen)
+        roots = file.roots(self._page, seen, () if self._quick else DATABASES)
         for name in DATABASES:
             if name not in roots:
                 self._say(f"database {name.decode()} cannot be found", "the data file")
-        entries = file.entries(
-            roots.get(LOG, databytes.NO_PAGE),
-            fault=self._page,
-            seen=seen,
-            most=_FRAME_HEAD_MAX if self._quick else None,
-        )
+        log = roots.get(LOG, databytes.NO_PAGE)
         if self._quick:
-            self._records_quick(entries)
+            self._records_quick(file, log, seen)
             return
-        for entry in entries:
+        for entry in file.entries(log, fault=self._page, seen=seen, strict=True):
             self._record(entry)
         self._index_rows(file, roots, seen)
         for root in (file.meta.roots[0], *(roots[name] for name in roots.keys() - DATABASES)):
@@ -121,81 +127,74 @@ class Checker:
             stream, seq = (header.stream, header.seq) if header else (None, None)
             self.out.problems.append(Problem(what, where, verdict, stream, seq))
 
-    def _records_quick(self, entries: Iterator[Entry]) -> None:
+    def _records_quick(self, file: DataFile, root: int, seen: set[int]) -> None:
         """The common record, sound and where it should be, is seen to be so from few bytes; any other is looked at."""
-        tips, out, progress = self._tips, self.out, self._progress
-        for entry in entries:
-            key, value, _, size = entry
-            if size > FRAME.size:
-                magic, header_size, body_size, _, digest = FRAME.unpack_from(value)
-                header = value[FRAME.size : FRAME.size + header_size]
-                link = link_of(header)
-                if (
-                    link is not None
-                    and magic == MAGIC
-                    and size == FRAME.size + header_size + body_size
-                    and blake3(header).digest() == digest
-                    and link.prev_store == out.digest
-                    and int.from_bytes(key, "big") == self._expected
-                    and len(key) == U64.size
-                ):
-                    stream = str(link.stream, "utf-8")
-                    seq, before = tips.get(stream, (0, ZERO))
-                    if link.seq == seq + 1 and link.prev_stream == before:
-                        tips[stream] = (link.seq, digest)
-                        out.digest, out.position = digest, self._expected
-                        out.events += 1
-                        if progress is not None:
-                            progress(self._expected)
-                        self._expected += 1
-                        continue
-            self._record(entry)
+        chain, out, progress = self._chain, self.out, self._progress
+        for leaf in file.leaves(root, fault=self._page, seen=seen):
+            at, offsets = 0, leaf.offsets
+            while at < len(offsets):
+                done = chain.leaf(leaf, at, file.page_size)
+                at += done
+                some = offsets[at : at + 1]
+                for entry in file.entries_at(leaf, some, self._page, seen, FRAME_HEAD_MAX):
+                    if chain.entry(entry):
+                        done += 1
+                    else:
+                        self._record(entry)
+                at += 1
+                if done:
+                    out.events += done
+                    out.position = max(out.position, chain.next - 1)
+            if progress is not None:
+                progress(chain.next - 1)
 
     def _record(self, entry: Entry) -> None:
         """One row of `log`, whatever it holds."""
-        out = self.out
+        chain, out = self._chain, self.out
         position = U64.unpack(entry.key)[0] if len(entry.key) == U64.size else -1
-        if position != self._expected:
-            gap = f"positions {self._expected} to {position - 1} are not there"
-            self._say(gap, f"position {self._expected}")
-            out.digest = b""
-        self._expected = position + 1
+        if position != chain.next:
+            gap = f"positions {chain.next} to {position - 1} are not there"
+            self._say(gap, f"position {chain.next}")
+            chain.digest = b""
+        chain.next = position + 1
         if self._progress is not None:
             self._progress(position)
         try:
             frame = entry.value
             if len(frame) < entry.size:  # its body is not wanted
                 frame += bytes(entry.size - len(frame))
-            record = Record(
-                position, decode_frame(frame, where=f"position {position}", strict=True)
-            )
-        except DamageError as fault:
-            self._say(str(fault), f"position {position}")
-            out.digest = b""
+            record = Record(position, frame_of(frame, strict=True))
+        except NoFrame as fault:
+            where = f"position {position}"
+            self._say(str(Damaged(where=where, what=str(fault))), where)
+            chain.digest = b""
             return
         self._linked(record)
-        out.digest, out.position = record.digest, position
+        chain.digest, out.position = record.frame.digest, position
         out.events += 1
 
     def _linked(self, record: Record) -> None:
-        h, out = record.header, self.out
-        where = f"stream {h.stream}, seq {h.seq} (position {record.position})"
-        if out.digest and h.prev_store != out.digest:
-            self._say("it does not follow the record before it in the store", where, h)
+        h, digest, chain = record.frame.header, record.frame.digest, self._chain
+        stream = h.stream
+        if chain.digest and h.prev_store != chain.digest:
+            self._wrong("it does not follow the record before it in the store", record)
         if h.kind != STORED:
-            seq, digest = self._tips.get(h.stream, (0, ZERO))
+            seq, before = chain.tips.get(stream, NO_TIP)
             if h.seq != seq + 1:
-                self._say(f"its stream has no events {seq + 1} to {h.seq - 1}", where, h)
-            elif h.prev_stream != digest and not self._continues(record):
-                self._say("it does not follow the record before it in its stream", where, h)
-            if h.uuid != event_uuid(h.stream, h.key):
-                self._say("its uuid is not that of its stream and key", where, h)
-        self._tips[h.stream] = (h.seq, record.digest)
+                self._wrong(f"its stream has no events {seq + 1} to {h.seq - 1}", record)
+            elif h.prev_stream != before and not self._continues(record):
+                self._wrong("it does not follow the record before it in its stream", record)
+            if h.uuid != event_uuid(stream, h.key):
+                self._wrong("its uuid is not that of its stream and key", record)
+        chain.tips[stream] = (h.seq, digest)
         if not self._quick:
-            self._body(record, where)
+            self._body(record)
             self._indexes.record(record.position, h)
             if h.origin is not None:
-                out.origins.setdefault(h.origin.source, h)
+                self.out.origins.setdefault(h.origin.source, h)
+
+    def _wrong(self, what: str, record: Record) -> None:
+        self._say(what, _where(record), record.header)
 
     def _continues(self, record: Record) -> bool:
         """A first record may continue another stream: its previous digest is then that of a record there."""
@@ -212,27 +211,32 @@ class Checker:
             return False
         return parent.digest == h.prev_stream
 
-    def _body(self, record: Record, where: str) -> None:
-        h = record.header
+    def _body(self, record: Record) -> None:
+        h = record.frame.header
         try:
             plain = self._log.body(record)
-            event = kinds.decode_body(h.kind, h.version, plain, where=where)
+            event = kinds.decode_body(h.kind, h.version, plain, where=_where(record))
         except EfError as fault:
-            self._say(str(fault), where, h)
+            self._wrong(str(fault), record)
             return
-        if isinstance(event, UnknownEvent):
+        if type(event) is UnknownEvent:
             self.out.unknown.add(f"{h.kind} {h.version}")
+        if self._seen is not None and not self.out.problems:
+            self._seen(record, event)
 
     def _index_rows(self, file: DataFile, roots: dict[bytes, int], seen: set[int]) -> None:
-        for name in (SEQ, KEY):
-            rows = self._rows(file, roots, name, seen)
-            if not self._indexes.agrees(name, rows):
+        for name, key_size in ((SEQ, 24), (KEY, 16)):
+            root = roots.get(name, databytes.NO_PAGE)
+            leaves = file.rows(root, (key_size, U64.size), fault=self._page, seen=seen)
+            if not self._indexes.agrees(name, leaves):
                 records = self._headers(self._rows(file, roots, LOG, set()))
                 rows = self._rows(file, roots, name, set())
                 for what in self._indexes.differences(name, records, rows):
                     self._say(what, f"index {name.decode()}")
         tip_rows = dict(self._rows(file, roots, STREAM, seen))
-        for stream, tip in self._tips.items():
+        if list(tip_rows) != sorted(tip_rows):
+            self._say("its keys are out of order", "index stream")
+        for stream, tip in self._chain.tips.items():
             row = tip_rows.pop(stream_hash(stream), None)
             try:
                 sound = row is not None and stream_row(row, stream) == (stream, Tip(*tip))
@@ -247,8 +251,8 @@ class Checker:
         self, file: DataFile, roots: dict[bytes, int], name: bytes, seen: set[int]
     ) -> Iterator[tuple[bytes, bytes]]:
         """Rows of a database; pages that cannot be read are said once, when they are first met."""
-        fault = self._page if seen else _forget
-        for entry in file.entries(roots.get(name, databytes.NO_PAGE), fault=fault, seen=seen):
+        root, fault = roots.get(name, databytes.NO_PAGE), self._page if seen else _forget
+        for entry in file.entries(root, fault=fault, seen=seen, strict=True):
             yield entry[:2]
 
     def _headers(self, rows: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[int, Header]]:
@@ -278,6 +282,11 @@ class Checker:
         for name in self._log.databases():
             if name not in DATABASES:
                 self.out.notes.append(f"the data file holds a database {name!r} that is not ef's")
+
+
+def _where(record: Record) -> str:
+    h = record.header
+    return f"stream {h.stream}, seq {h.seq} (position {record.position})"
 
 
 def _forget(damage: DamageError) -> None:

@@ -87,13 +87,22 @@ class Request(Generic[T]):
     """What a caller wants written: `build` prepares it (it may run again, so it has no effects but its result);
     `settle` makes the result out of the position of its first record, once the group is durable."""
 
+    __slots__ = (
+        "_path", "_result", "_told", "accepted", "build", "fault", "first", "future", "new", "settle", "size",
+    )  # fmt: skip
+
     def __init__(self, path: Path, build: Build, settle: Callable[[int], T], size: int) -> None:
         self.build, self.settle, self.size = build, settle, size
         self.new: list[Prepared] = []
         self.first = 0
         self.accepted = 0.0
         self.fault: BaseException | None = None
-        self.future: Pending[T] = Pending(path)
+        self.future: Pending[T] | None = None
+        """For who does not wait; made when the request is queued."""
+
+        self._path = path
+        self._told = False
+        self._result: T
 
     def prepare(self, view: Ahead) -> None:
         """Build on a view, and let the view take the records in. A fault is kept for its caller."""
@@ -110,15 +119,38 @@ class Request(Generic[T]):
 
     def answer(self) -> None:
         """Tell the caller; the group is durable."""
-        if self.future.writer is None and self.future.done():
+        if self._told:
             return
         if self.fault is None:
             try:
-                self.future.settle(self.settle(self.first))
-                return
+                self._result = self.settle(self.first)
             except Exception as fault:
                 self.fault = fault
-        self.future.fail(self.fault)
+        self._told = True
+        if self.future is not None:
+            if self.fault is None:
+                self.future.settle(self._result)
+            else:
+                self.future.fail(self.fault)
+
+    def fail(self, fault: BaseException) -> None:
+        """Tell the caller that nothing is known to be durable, and why."""
+        if not self._told:
+            self._told, self.fault = True, fault
+            if self.future is not None:
+                self.future.fail(fault)
+
+    def outcome(self) -> T:
+        """What the caller was told."""
+        if self.fault is not None:
+            raise self.fault
+        return self._result
+
+    def queued(self, writer: Committer) -> Pending[T]:
+        """Its future, now that it waits for a writer."""
+        future = self.future = Pending(self._path)
+        future.writer = writer
+        return future
 
 
 Commit = Callable[[Sequence[Request[Any]]], None]
@@ -143,6 +175,7 @@ class Committer:
         self._queue: deque[Request[Any]] = deque()
         self._bytes = 0
         self._busy: int | None = None
+        self._awaited = 1
         self._thread: threading.Thread | None = None
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self.groups = self.requests = self.largest = 0
@@ -178,14 +211,14 @@ class Committer:
             if self._busy == me:  # in one step: an interrupt must not leave the turn taken
                 self._busy = None
                 self._wake_all()
-        return (request.future if alone else self.submit(request)).result()
+        return request.outcome() if alone else self.submit(request).result()
 
     def submit(self, request: Request[T]) -> Pending[T]:
         """Queue a request; waits while too many bytes are in flight."""
         with self._lock:
-            self._changed.wait_for(lambda: self._has_room(request.size))
-            self._enqueue(request)
-        return request.future
+            while not self._has_room(request.size):
+                self._changed.wait()
+            return self._enqueue(request)
 
     async def awaited(self, request: Request[T]) -> T:
         """Queue a request and await its result. Where too many bytes are in flight only this task waits."""
@@ -195,12 +228,12 @@ class Committer:
         while True:
             with self._lock:
                 if self._has_room(request.size):
-                    self._enqueue(request)
+                    future = self._enqueue(request)
                     break
                 room: asyncio.Future[None] = loop.create_future()
                 self._waiting.append((loop, room))
             await room
-        return await asyncio.wrap_future(request.future)
+        return await asyncio.wrap_future(future)
 
     def flush(self) -> None:
         """Wait until what waits now is written."""
@@ -209,8 +242,8 @@ class Committer:
             if self._closed or (not self._queue and self._busy is None):
                 return
             last: Request[None] = Request(self._path, lambda view: [], lambda first: None, 0)
-            self._enqueue(last)
-        last.future.exception()
+            future = self._enqueue(last)
+        future.exception()
 
     @property
     def closed(self) -> bool:
@@ -248,7 +281,7 @@ class Committer:
             thread, self._thread = self._thread, None
             self._changed.notify_all()
         for request in left:
-            request.future.fail(OutcomeUnknown(path=self._path, why="the process ends"))
+            request.fail(OutcomeUnknown(path=self._path, why="the process ends"))
         if thread is not None:
             thread.join(None if end is None else max(0.0, end - time.monotonic()))
 
@@ -269,18 +302,20 @@ class Committer:
         if self._busy == threading.get_ident():
             raise UsageError(detail="an append cannot wait for another one inside itself")
 
-    def _enqueue(self, request: Request[Any]) -> None:
+    def _enqueue(self, request: Request[T]) -> Pending[T]:
         if self._thread is None:
             thread = threading.Thread(target=self._work, name="ef-writer", daemon=True)
             thread.start()
             self._thread = thread
         if self.telemetry is not None:
             request.accepted = time.perf_counter()
-        request.future.writer = self
+        future = request.queued(self)
         self._queue.append(request)
         self._bytes += request.size
         reached("append.accepted")
-        self._changed.notify_all()
+        if len(self._queue) >= self._awaited:
+            self._changed.notify_all()
+        return future
 
     # Turns.
 
@@ -310,6 +345,7 @@ class Committer:
     def _one_group(self, before: int) -> int:
         """How many the next group held; 0 when nothing comes any more. What it held is not held on to."""
         with self._lock:
+            self._awaited = 1
             while not self._may_write():  # who was interrupted as he ended his turn woke nobody
                 self._changed.wait(WAKE_SECONDS if self._queue else None)
             if not self._queue:
@@ -329,6 +365,7 @@ class Committer:
 
     def _gather(self, before: int) -> None:
         """Those who were in the group before come back soon, most likely."""
+        self._awaited = before
         end = time.monotonic() + GATHER_SECONDS
         while len(self._queue) < before and (left := end - time.monotonic()) > 0:
             if not self._changed.wait(left):
@@ -358,11 +395,16 @@ class Committer:
             self._commit(group)
         except BaseException as fault:
             for request in group:
-                request.future.fail(fault)
+                request.fail(fault)
             return
-        with contextlib.ExitStack() as stack:  # each is answered, whatever a callback raises
-            for request in reversed(group):
-                stack.callback(request.answer)
+        raised: BaseException | None = None
+        for request in group:  # each is answered, whatever a callback raises
+            try:
+                request.answer()
+            except BaseException as fault:
+                raised = fault
+        if raised is not None:
+            raise raised
         reached("append.acknowledged")
         telemetry = self.telemetry
         if telemetry is not None:

@@ -28,8 +28,10 @@ PAGE_SIZES = tuple(1 << n for n in range(9, 17))
 METAS_BYTES = 2 * 65536
 """So many bytes hold both meta pages, whatever the page size."""
 
-_BLOCK_BYTES = 1 << 18
-_BLOCKS_KEPT = 64
+_BLOCK_BYTES = 1 << 16
+_BLOCKS_KEPT = 256
+"""Of a file whose pages were freed and used again neighbours are seldom wanted together: large blocks cost more."""
+
 _UNWRITTEN_BYTES_MAX = 1 << 30
 """Pages at the end may be in use by nobody and were then never written; not so many, though."""
 
@@ -209,6 +211,8 @@ class _Walk:
         for offset in offsets:
             low, high, flags, key_size = unpack(data, base + offset)
             at = offset + 8 + key_size
+            if not flags and at + (low | high << 16) <= size:
+                continue
             if flags & BIGDATA and at + 8 <= size:
                 self._overflow(struct.unpack_from("<Q", data, base + at)[0], low | high << 16)
             elif at + (low | high << 16) > size:

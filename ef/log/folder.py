@@ -8,6 +8,7 @@ itself stays the one that it was. Modes are set, never left to the umask.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -16,6 +17,8 @@ import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
+
+from .points import reached
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 BIRTH = ".birth."
@@ -87,6 +90,67 @@ def new_file(path: Path) -> None:
         os.fchmod(handle, FILE_MODE)
     finally:
         os.close(handle)
+
+
+def bytes_of(path: Path, most: int, *, follow: bool = False) -> bytes | None:
+    """The first bytes of a plain file, or (`follow`) of one that is linked to; None for what is none or cannot be read.
+
+    Nothing is waited for: not a pipe, not a device.
+    """
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
+        try:
+            if stat.S_ISREG(os.fstat(handle).st_mode):
+                with open(handle, "rb", closefd=False) as file:
+                    return file.read(most)
+        finally:
+            os.close(handle)
+    return None
+
+
+def put_file(path: Path, data: bytes, *, draft: Path, drafted: str) -> None:
+    """Write a file that only we can read beside its place, then put it there at one stroke.
+
+    `drafted` is the point between. A folder that is in its place goes when it is empty, and only then. Raises OSError;
+    the draft is gone then.
+    """
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, FILE_MODE)
+            file.write(data)
+        reached(drafted)
+        try:
+            draft.replace(path)
+        except IsADirectoryError:
+            path.rmdir()
+            draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+_REMEDIES = {
+    errno.ENOSPC: "Free some space, or use another disk.",
+    errno.EDQUOT: "Free some of your quota, or use another disk.",
+    errno.EFBIG: "Raise the limit on the size of files (`ulimit -f`).",
+    errno.EACCES: "Use a folder that you may write to, or change its rights.",
+    errno.EPERM: "Use a folder that you may write to, or change its rights.",
+    errno.EROFS: "Use a disk that can be written.",
+    errno.EEXIST: "Give a new path.",
+    errno.ENOTEMPTY: "Give a new path.",
+    errno.ENOTDIR: "A part of the path is a file: give a path below a folder.",
+    errno.ENAMETOOLONG: "Give a shorter path.",
+}
+
+
+def told(fault: OSError | ValueError) -> tuple[str, str]:
+    """(why, remedy) of what the system did not let us do with a path."""
+    number = getattr(fault, "errno", None)
+    if number in (errno.EEXIST, errno.ENOTEMPTY):
+        return "it is there already", _REMEDIES[number]
+    why = getattr(fault, "strerror", None) or str(fault)
+    return why, _REMEDIES.get(number or 0, "Check the path and its disk.")
 
 
 def write_lock_file(folder: Path) -> None:

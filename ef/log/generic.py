@@ -20,6 +20,7 @@ from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notif
 from ..codec.digests import DIGEST_BYTES, ZERO, event_uuid
 from ..errors import Damaged, InputRefused, NotFound, OutcomeUnknown, StoreUnavailable
 from ..events import StoreOpened
+from . import given
 from .base import GENESIS_STREAM, Prepared, Record
 from .rowlog import PAGE_RECORDS, Clock, Entropy, RowLog, StoreTip, bad, record_from
 
@@ -214,6 +215,7 @@ class GenericLog(RowLog):
 
         From the first record on (`after` 0) it checks the store's chain and that the newest record is there.
         """
+        given.number("after", after)
         end = self.store_tip()[1]
         whole, digest, met = not after, ZERO, False
         while rows := self._notifications(after):

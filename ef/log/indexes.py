@@ -7,41 +7,43 @@ rows do, in whatever order they came. Only where they differ is it worth to gath
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterable, Iterator
 
 from ..events import Header
 from .rows import KEY, SEQ, U64, stream_hash
 
-_WRAP = 2**64 - 1
+_TWO = struct.Struct(">QQ").pack
 
 
 class Indexes:
     """The rows of the databases `seq` and `key` that the records call for."""
 
     def __init__(self) -> None:
-        self.records = 0
         self._salt = os.urandom(8)
         self._sums = {SEQ: 0, KEY: 0}
         self._hashes: dict[str, bytes] = {}
 
     def _rows(self, position: int, h: Header) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
-        name = self._hashes.get(h.stream)
-        if name is None:
-            name = self._hashes[h.stream] = stream_hash(h.stream)
+        name = self._hashes.get(h.stream) or self._hash(h.stream)
         at = U64.pack(position)
         return (name + U64.pack(h.seq), at), (h.uuid, at)
 
     def record(self, position: int, h: Header) -> None:
         """A record was met."""
-        (by_seq, at), (by_key, _) = self._rows(position, h)
-        self._sums[SEQ] += hash(self._salt + by_seq + at) & _WRAP
-        self._sums[KEY] += hash(self._salt + by_key + at) & _WRAP
-        self.records += 1
+        stream, salt, sums = h.stream, self._salt, self._sums
+        name = self._hashes.get(stream) or self._hash(stream)
+        sums[SEQ] += hash(salt + name + _TWO(h.seq, position))
+        sums[KEY] += hash(salt + h.uuid + U64.pack(position))
 
-    def agrees(self, name: bytes, rows: Iterable[tuple[bytes, bytes]]) -> bool:
-        """Whether these rows of an index are those that the records call for."""
+    def _hash(self, stream: str) -> bytes:
+        name = self._hashes[stream] = stream_hash(stream)
+        return name
+
+    def agrees(self, name: bytes, rows: Iterable[list[bytes]]) -> bool:
+        """Whether these rows of an index, key and position as one, are those that the records call for."""
         salt = self._salt
-        return sum(hash(salt + key + at) & _WRAP for key, at in rows) == self._sums[name]
+        return sum(sum([hash(salt + row) for row in some]) for some in rows) == self._sums[name]
 
     def differences(
         self,

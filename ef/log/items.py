@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..codec import kinds
@@ -13,6 +13,8 @@ from ..readers import read_item
 from .base import Log, Record
 
 CITED_BYTES_MAX = 16 << 20
+ITEM_BYTES = 2048
+"""What a small item takes beside its text, roughly."""
 
 
 def where_of(record: Record) -> str:
@@ -43,6 +45,13 @@ def recorded_of(log: Log, record: Record) -> Recorded:
     if event is None:
         event = event_of(log, record)
     return _recorded(h, record.frame.digest, event)
+
+
+def recorded_as(record: Record, event: Event) -> Recorded:
+    """A record whose event, with its bytes, is at hand, as reducers meet it. See `recorded`."""
+    h = record.frame.header
+    bare = _WITHOUT_BYTES.get((h.kind, h.version))
+    return _recorded(h, record.frame.digest, event if bare is None else bare)
 
 
 _recorded = maker(Recorded)
@@ -78,8 +87,9 @@ def quote_of(log: Log, ref: SourceRef) -> bytes:
 class Cited:
     """The items that references cite, each read once, as long as they take no more than `CITED_BYTES_MAX`."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
+    def __init__(self, log: Log, near: Mapping[tuple[str, int], Record] | None = None) -> None:
+        """`near`: records by stream and seq that need not be read."""
+        self._log, self._near = log, near or {}
         self._items: dict[tuple[str, int], tuple[Record, list[bytes]]] = {}
         self._bytes = 0
 
@@ -98,6 +108,10 @@ class Cited:
             raise Damaged(where=where_of(record), what=what)
         return text[ref.start : ref.end]
 
+    def record(self, ref: SourceRef) -> Record:
+        """The record that is cited, whatever it is."""
+        return self._item(ref.stream, ref.seq)[0]
+
     def origin(self, ref: SourceRef) -> Origin | None:
         """The line of an imported source that the cited item came from."""
         return self._item(ref.stream, ref.seq)[0].header.origin
@@ -105,10 +119,10 @@ class Cited:
     def _item(self, stream: str, seq: int) -> tuple[Record, list[bytes]]:
         found = self._items.get((stream, seq))
         if found is None:
-            record = self._log.get(stream, seq)
+            record = self._near.get((stream, seq)) or self._log.get(stream, seq)
             parts = reading_of(self._log, record).parts
             found = record, [part.text.encode("utf-8", "surrogatepass") for part in parts]
-            self._bytes += sum(map(len, found[1]))
+            self._bytes += sum(map(len, found[1])) + ITEM_BYTES
             if self._bytes > CITED_BYTES_MAX:
                 self._items.clear()
                 self._bytes = 0

@@ -10,6 +10,7 @@ the medium or the rights do not let us write is opened for reading.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import threading
@@ -23,7 +24,7 @@ from ..errors import Busy, CannotWrite, Damaged, OutcomeUnknown, StoreUnavailabl
 from . import databytes, folder
 from .folder import LOCK_BYTES as LOCK_BYTES
 from .openfiles import OpenFiles
-from .transactions import DATABASES, ReadGate
+from .transactions import DATABASES, ReadGate, Reading
 from .transactions import Txn as Txn
 
 T = TypeVar("T")
@@ -81,20 +82,20 @@ class LmdbEnv:
     @classmethod
     def forks(cls) -> None:
         """Before a fork: nobody is in the engine meanwhile, or a child could not close what it inherits."""
-        held: list[LmdbEnv] = []
+        held: list[LmdbEnv | Reading] = []
         cls._forking.held = held
         for env in list(cls._open.values()):
             if env.write_lock.acquire(timeout=FORK_SECONDS_MAX):
                 held.append(env)
-                env._gate.hold(FORK_SECONDS_MAX)
+                held.append(env._gate.hold(FORK_SECONDS_MAX))
 
     @classmethod
     def has_forked(cls) -> None:
         """In the parent, after a fork."""
         held, cls._forking.held = cls._forking.held, []
-        for env in held:
-            env._gate.let_go()
-            env.write_lock.release()
+        for each in held:  # with the list go the gates' wishes
+            if isinstance(each, LmdbEnv):
+                each.write_lock.release()
 
     @classmethod
     def forked(cls) -> None:
@@ -279,14 +280,14 @@ class LmdbEnv:
     @contextlib.contextmanager
     def read(self) -> Generator[Txn, None, None]:
         """A read transaction: one consistent moment of the store. Keep it short."""
-        txn = self._begin_read()
+        reading = Reading()
         try:
-            with txn:
+            with self._begin_read(reading) as txn:
                 yield Txn(txn, self._dbs)
         except lmdb.Error as fault:
             raise self._unusable(fault) from None
         finally:
-            self._gate.leave()
+            self._gate.leave(reading)
 
     def names(self) -> list[bytes]:
         """Names of all databases that the data file holds."""
@@ -330,27 +331,24 @@ class LmdbEnv:
         except _CORRUPT as fault:
             raise Damaged(where=str(self.path / "data.mdb"), what=str(fault)) from None
         except lmdb.Error as fault:
-            raise OSError(0, str(fault)) from None
+            raise (_of_system(fault) if self._users else self._unusable(fault)) from None
 
-    def _begin_read(self) -> Any:
+    def _begin_read(self, reading: Reading) -> Any:
         while True:
             env = self._mine()
-            self._gate.enter()
+            self._gate.enter(reading)
             if env is not self._env:  # it was opened anew in between
-                self._gate.leave()
+                self._gate.leave(reading)
                 continue
             try:
                 return env.begin()
             except lmdb.MapResizedError:
-                self._gate.leave()
+                self._gate.leave(reading)
                 if self._gate.nested():
                     why = "another process has just enlarged it"
                     raise Busy(path=self.path, why=why) from None
                 with self.write_lock:
                     self._follow(env)
-            except lmdb.Error as fault:
-                self._gate.leave()
-                raise self._unusable(fault) from None
 
     def _begin_write(self, env: Any) -> Any:
         while True:
@@ -364,9 +362,10 @@ class LmdbEnv:
     def _unusable(self, fault: lmdb.Error) -> Exception:
         if isinstance(fault, (*_CORRUPT, lmdb.BadTxnError)):  # bad: a page of it was
             return Damaged(where=str(self.path / "data.mdb"), what=str(fault))
-        return StoreUnavailable(
-            path=self.path, why=str(fault), remedy="Close it, then open it again."
-        )
+        if not self._users:
+            return StoreUnavailable(path=self.path, why="it is closed", remedy="Open it again.")
+        why = str(fault).rstrip(".")
+        return StoreUnavailable(path=self.path, why=why, remedy="Close it, then open it again.")
 
     def _resize(self, env: Any, size: int) -> lmdb.Error | None:
         """Why the map could not be replaced; the environment has none then, and is opened anew when it is next used."""
@@ -446,6 +445,13 @@ class LmdbEnv:
             )
 
 
+def _of_system(fault: lmdb.Error) -> OSError:
+    """What the system said to the engine, by its number: the engine passes on the words alone."""
+    said = str(fault)
+    number = next((n for n in errno.errorcode if said.endswith(os.strerror(n))), 0)
+    return OSError(number, os.strerror(number) if number else said)
+
+
 def engine() -> tuple[str, bool]:
     """The version of the LMDB engine, and whether it has the binding's own patches; a system's LMDB has not."""
     return ".".join(map(str, lmdb.version()[:3])), len(lmdb.version(subpatch=True)) > 3
@@ -474,9 +480,8 @@ def create(path: Path, fill: Callable[[Txn], None]) -> None:
             folder.settle(birth, target)
     except (OSError, ValueError, lmdb.Error) as fault:
         if not os.path.exists(target / "data.mdb"):
-            raise CannotWrite(
-                path=path, why=str(fault), remedy="Give a folder that can be written."
-            ) from None
+            why, remedy = folder.told(_of_system(fault) if isinstance(fault, lmdb.Error) else fault)
+            raise CannotWrite(path=path, why=why, remedy=remedy) from None
 
 
 os.register_at_fork(

@@ -22,6 +22,7 @@ from ..errors import (
     StoreUnavailable,
 )
 from ..events import StoreOpened
+from . import given
 from .base import Prepared, Record, Tip
 from .birth import give_birth, is_there, missing
 from .committer import Request
@@ -73,7 +74,7 @@ class LmdbLog(Requests):
         if genesis.header.kind != StoreOpened.__name__:
             raise Damaged(where="position 0", what="the first record is not the genesis of a store")
         self.store_id = genesis.header.key
-        self._rolled_back: str | None = None
+        self.rolled_back: str | None = None
         other = self.tipfile.names_another(self.store_id)
         if other is not None:
             what = f"it is the store {self.store_id}; the file tip is of the store {other}"
@@ -124,6 +125,16 @@ class LmdbLog(Requests):
             finally:
                 self._env.release()
 
+    @property
+    def on_disk(self) -> bool:
+        """It lies in a folder."""
+        return True
+
+    @property
+    def closed(self) -> bool:
+        """Whether this handle was closed."""
+        return self._closed
+
     def __enter__(self) -> LmdbLog:
         return self
 
@@ -131,10 +142,6 @@ class LmdbLog(Requests):
         self.close()
 
     # Writing.
-
-    def now(self) -> int:
-        """The log's clock, in microseconds since 1970 UTC."""
-        return self._now()
 
     def write(self, build: Callable[[View], list[Prepared]], *, size: int = 0) -> int:
         """Put what `build` prepares from a view of the store; the first position. Durable when it returns.
@@ -152,9 +159,9 @@ class LmdbLog(Requests):
         if self._readonly:
             why, remedy = ONLY_ASKED
             raise CannotWrite(path=self.path, why=why, remedy=remedy)
-        if self._rolled_back is not None:
+        if self.rolled_back is not None:
             what = (
-                f"{self._rolled_back}; nothing is appended until the newer copy is put back, or the file tip is "
+                f"{self.rolled_back}; nothing is appended until the newer copy is put back, or the file tip is "
                 "deleted because this copy is wanted"
             )
             raise RolledBack(where=f"store {self.path}", what=what)
@@ -173,9 +180,9 @@ class LmdbLog(Requests):
         if held != digest:
             self.tipfile.keep()
         if end < position:
-            self._rolled_back = f"it ends at position {end}, and its tip was once at {position}"
+            self.rolled_back = f"it ends at position {end}, and its tip was once at {position}"
         elif held not in (None, digest):
-            self._rolled_back = f"its position {position} held another record once"
+            self.rolled_back = f"its position {position} held another record once"
 
     def on_commit(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Call `notify` after each commit of this process; returns what ends that."""
@@ -187,6 +194,7 @@ class LmdbLog(Requests):
 
     def tip(self, stream: str) -> Tip:
         """See base.Log.tip."""
+        given.text("stream", stream, empty=True)
         with self._env.read() as txn:
             return tip_row(txn, stream)
 
@@ -201,11 +209,14 @@ class LmdbLog(Requests):
 
     def at(self, position: int) -> Record:
         """The record at a position of the global order; Damaged if it is not there."""
+        given.number("position", position, most=SEQS - 1)
         with self._env.read() as txn:
             return record_at(txn, U64.pack(position))
 
     def get(self, stream: str, seq: int) -> Record:
         """See base.Log.get."""
+        given.text("stream", stream, empty=True)
+        given.number("seq", seq, least=-given.NUMBER_MAX)
         with self._env.read() as txn:
             at = txn.get(SEQ, stream_hash(stream) + U64.pack(seq)) if 0 <= seq < SEQS else None
             if at is not None:
@@ -218,14 +229,24 @@ class LmdbLog(Requests):
 
     def read(self, stream: str, *, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """See base.Log.read. Reads in pages, so that no reader stays open while the caller works."""
+        given.number("after", after)
+        if upto is not None:
+            given.number("upto", upto, least=-given.NUMBER_MAX)
         tip = self.tip(stream)
         return self._walk(stream, after, tip.seq if upto is None else min(upto, tip.seq), tip)
 
     def _walk(self, stream: str, after: int, last: int, tip: Tip) -> Iterator[Record]:
         digest = self._digest_before(stream, after + 1) if after < last else None
+        size = PAGE_RECORDS
         while after < last:
-            with self._env.read() as txn:
-                page = self._page(txn, stream, after + 1, min(PAGE_RECORDS, last - after))
+            try:
+                with self._env.read() as txn:
+                    page = self._page(txn, stream, after + 1, min(size, last - after))
+            except Damaged:
+                if size == 1:
+                    raise
+                size = 1  # what is sound before it is given out first
+                continue
             for record in page:
                 after += 1
                 frame = record.frame
@@ -263,8 +284,14 @@ class LmdbLog(Requests):
         """Records with first <= seq <= last in seq order, or `back` from the last, gaps allowed: for streams that a
         recorder filled. Read `page` at a time."""
         while first <= last:
-            with self._env.read() as txn:
-                found = records_between(txn, stream, first, last, page, back=back)
+            try:
+                with self._env.read() as txn:
+                    found = records_between(txn, stream, first, last, page, back=back)
+            except Damaged:
+                if page == 1:
+                    raise
+                page = 1  # what is sound before it is given out first
+                continue
             yield from found
             if not found:
                 return
@@ -279,11 +306,12 @@ class LmdbLog(Requests):
     def all(self, *, after: int = -1, page: int = PAGE_RECORDS) -> Iterator[Record]:
         """Records of all streams in the store's order, from position after + 1; the genesis is position 0. Read `page`
         at a time."""
+        given.number("after", after, least=-1)
         while after + 1 < SEQS:
             with self._env.read() as txn:
-                found = [record_in(*row) for row in txn.scan(LOG, U64.pack(after + 1), page)]
-            for record in found:
-                after += 1
+                found = txn.scan(LOG, U64.pack(after + 1), page)
+            for row in found:
+                after, record = after + 1, record_in(*row)
                 if record.position != after:
                     raise Damaged(where=f"position {after}", what="the record is not there")
                 yield record
@@ -292,12 +320,15 @@ class LmdbLog(Requests):
 
     def find(self, stream: str, key: str) -> int | None:
         """See base.Log.find."""
+        given.text("stream", stream, empty=True)
+        given.text("key", key, empty=True)
         with self._env.read() as txn:
             record = record_of_key(txn, stream, key)
             return None if record is None else record.header.seq
 
     def streams(self, prefix: str = "") -> Iterator[tuple[str, Tip]]:
         """See base.Log.streams; in no particular order."""
+        given.text("prefix", prefix, empty=True)
         lost: list[str] = []
         page: list[tuple[bytes, bytes]] = []
         while True:

@@ -17,6 +17,7 @@ class OpenFiles:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock_file, self._data_file = f"{path}/lock.mdb", f"{path}/data.mdb"
         self._claim = -1
         self._data = self._lock = self._size = 0
 
@@ -57,18 +58,20 @@ class OpenFiles:
         self._lock = 0 if readonly else os.stat(self.path / "lock.mdb").st_ino
 
     def grown(self) -> None:
-        """Remember the size of the data file; it never shrinks."""
-        self._size = max(self._size, os.stat(self.path / "data.mdb").st_size)
+        """Remember the size of the data file, which was claimed; it never shrinks."""
+        self._size = max(self._size, os.fstat(self._claim).st_size)
 
     def are_ours(self, data: int) -> None:
         """The folder holds the two files that were opened, and the data file was not cut: before each commit.
 
         `data` is the data file's inode. Raises StoreUnavailable, Damaged.
         """
-        for name, known in (("lock.mdb", self._lock), ("data.mdb", data)):
-            what = name.partition(".")[0]
+        for what, file, known in (
+            ("lock", self._lock_file, self._lock),
+            ("data", self._data_file, data),
+        ):
             try:
-                found = os.stat(f"{self.path}/{name}")
+                found = os.stat(file)
             except OSError:
                 found = None
             if found is None or found.st_ino != known:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import stat
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from blake3 import blake3
 
 from ..codec.cbor import encode
 from ..codec.digests import DIGEST_BYTES
-from .folder import FILE_MODE, FOLDER_MODE
+from .folder import FOLDER_MODE, bytes_of, put_file
 from .points import reached
 from .rows import stream_hash
 
@@ -64,7 +63,7 @@ class ProjectionStore:
 
     def size(self, track: Track, seq: int) -> int:
         """How many bytes a snapshot holds, unpacked, by its own word; 0 for none."""
-        data = _bytes_of(self._folder(track) / str(seq), _HEAD)
+        data = bytes_of(self._folder(track) / str(seq), _HEAD)
         return int.from_bytes(data[_SIZE_AT:_HEAD], "big") if data else 0
 
     def read(self, track: Track, seq: int, digest: bytes) -> bytes | None:
@@ -72,7 +71,7 @@ class ProjectionStore:
 
         A file that does not hold is taken away.
         """
-        data = _bytes_of(self._folder(track) / str(seq), SNAPSHOT_BYTES_MAX)
+        data = bytes_of(self._folder(track) / str(seq), SNAPSHOT_BYTES_MAX)
         if data is None:
             return None
         checked = data[_CHECKED_AT:]
@@ -85,18 +84,34 @@ class ProjectionStore:
 
     def take_away(self, track: Track, seq: int) -> None:
         """Take one snapshot away, if we may."""
-        with contextlib.suppress(OSError):
-            (self._folder(track) / str(seq)).unlink()
+        _take(self._folder(track) / str(seq))
 
     def writable(self) -> bool:
-        """Whether keeping something is worth trying: the store's folder may be written and its disk is not full."""
-        if not os.access(self._store, os.W_OK) or self.path.is_symlink():
-            return False
+        """Whether keeping something is worth trying."""
+        return self.obstacle() is None
+
+    def obstacle(self) -> tuple[str, str] | None:
+        """(why, remedy) where keeping something is not worth trying."""
+        if os.path.lexists(self.path) and not _is_folder(self.path):
+            return "it is not a folder", "Move it away: the folder is made anew."
+        if not os.access(self._store, os.W_OK):
+            why = "its folder may only be read"
+            return why, "Change its rights, or copy the store to a disk that can be written."
         disk = os.statvfs(self._store)
-        return disk.f_bavail * disk.f_frsize >= FREE_BYTES_MIN
+        free, least = disk.f_bavail * disk.f_frsize, FREE_BYTES_MIN
+        if free < least:
+            why = f"{free >> 20} MiB are free on its disk, and the last {least >> 20} MiB belong to the log"
+            return why, "Free some space."
+        return None
 
     def keep(self, track: Track, seq: int, digest: bytes, data: bytes) -> bool:
         """Keep bytes for a seq whose record has this digest; whether they were kept."""
+        with contextlib.suppress(OSError):
+            return self.put(track, seq, digest, data)
+        return False
+
+    def put(self, track: Track, seq: int, digest: bytes, data: bytes) -> bool:
+        """Keep bytes as `keep` does; False when they are too many. Raises OSError, with the path that is in the way."""
         if len(data) > SNAPSHOT_BYTES_MAX:
             return False
         folder = self._folder(track)
@@ -104,21 +119,12 @@ class ProjectionStore:
         whole = MAGIC + self._check(track, seq, checked) + checked
         draft = folder / f"{seq}.{os.getpid()}.{threading.get_ident()}.new"
         reached("snapshot.built")
-        try:
-            for each in (self.path, folder.parent, folder):
-                _make(each)
-            try:
-                handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
-                with os.fdopen(handle, "wb") as file:
-                    os.fchmod(handle, FILE_MODE)
-                    file.write(whole)
-                reached("snapshot.drafted")
-                draft.replace(folder / str(seq))
-            except OSError:
-                draft.unlink(missing_ok=True)
-                raise
-        except OSError:
-            return False
+        _make(self.path)
+        for each in (folder.parent, folder):
+            if os.path.lexists(each) and not _is_folder(each):
+                each.unlink()
+            _make(each)
+        put_file(folder / str(seq), whole, draft=draft, drafted="snapshot.drafted")
         reached("snapshot.written")
         return True
 
@@ -127,19 +133,18 @@ class ProjectionStore:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def prune(self, stream: str, kept: Mapping[Track, Sequence[int]]) -> None:
-        """Take everything of a stream away but these: other seqs, other versions, drafts that nobody finished."""
-        if self.path.is_symlink():
-            return
+        """Take everything of a stream away but these: other seqs, other versions, drafts that nobody finished.
+
+        A folder that somebody put among them stays where it holds something, and no link is followed.
+        """
         files = {self._folder(track) / str(seq) for track, seqs in kept.items() for seq in seqs}
         folders = {file.parent for file in files}
-        with contextlib.suppress(OSError):
-            for folder in self._of(stream).iterdir():
-                if folder not in folders:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    continue
-                for file in folder.iterdir():
-                    if file not in files:
-                        file.unlink(missing_ok=True)
+        for folder in _inside(self._of(stream)) if _is_folder(self.path) else ():
+            for file in _inside(folder):
+                if file not in files:
+                    _take(file)
+            if folder not in folders:
+                _take(folder)
 
     def _of(self, stream: str) -> Path:
         return self.path / stream_hash(stream).hex()
@@ -152,14 +157,16 @@ class ProjectionStore:
         return blake3(of + checked).digest()
 
 
-def _bytes_of(path: Path, most: int) -> bytes | None:
-    """The first bytes of a plain file; None for what is none or cannot be read: nothing else is waited for."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-        with os.fdopen(handle, "rb") as file:
-            return file.read(most) if stat.S_ISREG(os.fstat(handle).st_mode) else None
-    except OSError:
-        return None
+class NoProjections(ProjectionStore):
+    """Beside a log in memory nothing is kept."""
+
+    def __init__(self, name: Path, store_id: str) -> None:
+        super().__init__(name, store_id)
+        self.path = Path(os.devnull) / FOLDER
+
+    def obstacle(self) -> tuple[str, str] | None:
+        """It lies in memory."""
+        return "the store is in memory", "Open a store in a folder."
 
 
 def _unpacked(data: bytes) -> bytes | None:
@@ -172,6 +179,28 @@ def _unpacked(data: bytes) -> bytes | None:
     except zlib.error:
         return None
     return found if len(found) == size else None
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is a folder, and no link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def _inside(folder: Path) -> list[Path]:
+    """What a folder holds; nothing where it is none, or a link to one."""
+    with contextlib.suppress(OSError):
+        if _is_folder(folder):
+            return list(folder.iterdir())
+    return []
+
+
+def _take(path: Path) -> None:
+    """Take a file, a link or an empty folder away, if we may."""
+    with contextlib.suppress(OSError):
+        if _is_folder(path):
+            path.rmdir()
+        else:
+            path.unlink()
 
 
 def _make(folder: Path) -> None:

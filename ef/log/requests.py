@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..codec.digests import SALT_BYTES
 from ..codec.record import unpack_body
-from ..errors import Damaged
+from ..errors import Damaged, UsageError
 from ..events import Place
 from .base import Appended, Draft, Prepared, Record, Tip, prepare
 from .committer import Committer, Request
@@ -60,8 +60,13 @@ class Requests:
     def _request(
         self, drafts: Sequence[Draft], expect: Mapping[str, Tip] | None
     ) -> Request[list[Appended]]:
-        size = sum(map(held_by, drafts))
-        return self.request(lambda view: drafts, lambda got: got, size=size, expect=expect)
+        try:
+            size = sum(map(held_by, drafts)) if len(drafts) else 0
+        except (TypeError, AttributeError):
+            raise UsageError(
+                detail=f"drafts ({type(drafts).__name__}): give a sequence of Draft"
+            ) from None
+        return self.request(lambda view: drafts, _as_they_are, size=size, expect=expect)
 
     def request(
         self,
@@ -76,24 +81,16 @@ class Requests:
         `make` gives them from a view of the store; it may run again, so it must have no effects but its result.
         `settle` makes the caller's result once they are durable. `size` is what they hold in memory, in bytes.
         """
-        results: list[Appended] = []
-
-        def build(view: Ahead) -> list[Prepared]:
-            results[:], new = prepare(
-                make(view),
-                view,
-                store_digest=view.store_tip()[1],
-                recorded_at=self._now(),
-                salt=self.salt,
-                expect=expect or {},
-            )
-            return new
-
         self._must_take_appends()
-        return Request(self.path, build, lambda first: settle(results), size)
+        work = _Work(self, make, settle, expect or {})
+        return Request(self.path, work.build, work.settled, size)
 
     def _must_take_appends(self) -> None:
         """Raises what says why nothing may be appended here."""
+
+    def now(self) -> int:
+        """The log's clock, in microseconds since 1970 UTC."""
+        return self._now()
 
     def salt(self) -> bytes:
         """Fresh bytes that keep a body's commitment from being guessed."""
@@ -109,3 +106,40 @@ class Requests:
                 raise Damaged(where=where, what="its body's place cannot be read")
             stored = self._sources.read(h.origin.source, h.origin.start, h.origin.end)
         return unpack_body(h, frame.salt, stored, where=where)
+
+
+def _as_they_are(results: list[Appended]) -> list[Appended]:
+    return results
+
+
+class _Work(Generic[T]):
+    """The drafts of one request: made and prepared on a view, and what came of them. There may be thousands at once."""
+
+    __slots__ = ("_expect", "_log", "_make", "_results", "_settle")
+
+    def __init__(
+        self,
+        log: Requests,
+        make: Callable[[Ahead], Sequence[Draft]],
+        settle: Callable[[list[Appended]], T],
+        expect: Mapping[str, Tip],
+    ) -> None:
+        self._log, self._make, self._settle, self._expect = log, make, settle, expect
+        self._results: list[Appended] = []
+
+    def build(self, view: Ahead) -> list[Prepared]:
+        """See committer.Build."""
+        log = self._log
+        self._results, new = prepare(
+            self._make(view),
+            view,
+            store_digest=view.store_tip()[1],
+            recorded_at=log.now(),
+            salt=log.salt,
+            expect=self._expect,
+        )
+        return new
+
+    def settled(self, first: int) -> T:
+        """See committer.Request."""
+        return self._settle(self._results)

@@ -18,6 +18,7 @@ from ..codec.digests import ZERO
 from ..codec.record import decode_frame
 from ..errors import Busy, Damaged, NotFound, StoreUnavailable
 from ..events import Channel, StoreOpened
+from . import given
 from .ahead import Ahead
 from .base import EMPTY, GENESIS_STREAM, Draft, Prepared, Record, Tip, prepare
 from .committer import Committer, Request
@@ -62,6 +63,16 @@ class RowLog(Requests, ABC):
         self._pid = os.getpid()
         self._sources = SourceBytes(self)
         self.committer = Committer(path, self._commit)
+
+    @property
+    def on_disk(self) -> bool:
+        """It has no folder of ours, to keep something beside it."""
+        return False
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self.committer.closed
 
     def close(self) -> None:
         """Write what waits; nothing is appended after that."""
@@ -139,11 +150,14 @@ class RowLog(Requests, ABC):
 
     def tip(self, stream: str) -> Tip:
         """See base.Log.tip."""
+        given.text("stream", stream, empty=True)
         last = self._last(stream)
         return EMPTY if last is None else Tip(last.header.seq, last.digest)
 
     def get(self, stream: str, seq: int) -> Record:
         """See base.Log.get."""
+        given.text("stream", stream, empty=True)
+        given.number("seq", seq, least=-given.NUMBER_MAX)
         if 0 < seq < SEQS // 2:
             for record in self._page(stream, seq - 1, seq):
                 return record
@@ -155,6 +169,9 @@ class RowLog(Requests, ABC):
 
     def read(self, stream: str, *, after: int = 0, upto: int | None = None) -> Iterator[Record]:
         """See base.Log.read. Reads in pages."""
+        given.number("after", after)
+        if upto is not None:
+            given.number("upto", upto, least=-given.NUMBER_MAX)
         end = self.tip(stream).seq
         return self._walk(stream, after, end if upto is None else min(upto, end))
 
@@ -162,8 +179,15 @@ class RowLog(Requests, ABC):
         digest = ZERO
         if 0 < after < last:
             digest = self.get(stream, after).digest
+        upto = last
         while after < last:
-            page = self._page(stream, after, last)
+            try:
+                page = self._page(stream, after, max(upto, after + 1))
+            except Damaged:
+                if upto <= after + 1:
+                    raise
+                upto = after + 1  # what is sound before it is given out first
+                continue
             for record in page:
                 after += 1
                 if record.header.seq != after:
@@ -177,6 +201,8 @@ class RowLog(Requests, ABC):
 
     def find(self, stream: str, key: str) -> int | None:
         """See base.Log.find."""
+        given.text("stream", stream, empty=True)
+        given.text("key", key, empty=True)
         record = self._of_key(stream, key)
         return None if record is None else record.header.seq
 
@@ -187,6 +213,7 @@ class RowLog(Requests, ABC):
 
     def streams(self, prefix: str = "") -> Iterator[tuple[str, Tip]]:
         """See base.Log.streams; in the order of their births."""
+        given.text("prefix", prefix, empty=True)
         for name in self._names():
             if name.startswith(prefix):
                 tip = self.tip(name)

@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from blake3 import blake3
 
 from ..codec import cbor
 from ..codec.build import twin
-from ..codec.digests import DIGEST_BYTES, event_uuid
+from ..codec.digests import DIGEST_BYTES, recent_uuid
 from ..codec.record import NoFrame, frame_of
 from ..errors import Damaged
 from ..events import StoredEvent
@@ -27,11 +28,13 @@ U64 = struct.Struct(">Q")
 SEQS = 2**64
 """Seqs and positions are below this."""
 
+MEMO_STREAMS = 1024
 STORED = StoredEvent.__name__
 _Record = twin(Record)
 _SEQ_AND_POSITION = struct.Struct(">QQ").unpack
 
 
+@lru_cache(maxsize=64)
 def stream_hash(name: str) -> bytes:
     """16 bytes that stand for a stream's name in keys (names may be longer than LMDB's keys)."""
     return blake3(name.encode("utf-8", "surrogatepass")).digest()[:16]
@@ -108,7 +111,7 @@ def _records_of(txn: Txn, stream: str, rows: list[tuple[bytes, bytes]]) -> list[
 
 def record_of_key(txn: Txn, stream: str, key: str) -> Record | None:
     """The record that an idempotency key names; None when it names none."""
-    at = txn.get(KEY, event_uuid(stream, key))
+    at = txn.get(KEY, recent_uuid(stream, key))
     if at is None:
         return None
     record = record_at(txn, at)
@@ -130,14 +133,19 @@ def stream_row(row: bytes, stream: str) -> tuple[str, Tip]:
     raise Damaged(where=f"stream {stream}", what="its tip row cannot be read")
 
 
-def tip_row(txn: Txn, stream: str) -> Tip:
-    """The tip that the database `stream` holds for a stream; EMPTY for a stream that does not exist."""
+def tip_row(txn: Txn, stream: str, known: Mapping[str, tuple[bytes, Tip]] | None = None) -> Tip:
+    """The tip that the database `stream` holds for a stream; EMPTY for a stream that does not exist.
+
+    `known`: rows of streams, and the tips that they spell.
+    """
     key = stream_hash(stream)
     row = txn.get(STREAM, key)
     if row is None:
         if any(found.startswith(key) for found, _ in txn.scan(SEQ, key, 1)):
             raise Damaged(where=f"stream {stream}", what="its tip row is not there")
         return EMPTY
+    if known and stream in known and known[stream][0] == row:
+        return known[stream][1]
     name, tip = stream_row(row, stream)
     if name != stream:
         raise Damaged(where=f"stream {stream}", what="its tip row is that of another stream")
@@ -171,34 +179,72 @@ def follows(record: Record, digest: bytes) -> bool:
     return h.prev_stream == digest or h.kind == STORED or (h.seq == 1 and h.kind == "SessionOpened")
 
 
-def put_records(txn: Txn, new: Sequence[Prepared], position: int) -> None:
+class Newest(NamedTuple):
+    """What appends must know of the newest record of the store."""
+
+    position: int
+    stream: str
+    seq: int
+    digest: bytes
+
+
+class Memo:
+    """What the rows spell that this process put last: where a look finds the same bytes, they need not be read again.
+
+    Nothing rests on it: what was put and never committed is not found.
+    """
+
+    def __init__(self) -> None:
+        self.row: tuple[bytes, bytes] | None = None
+        self.newest = Newest(-1, "", 0, b"")
+        """What `row`, of the database `log`, spells."""
+
+        self.tips: dict[str, tuple[bytes, Tip]] = {}
+        """For each stream its row of the database `stream`, and what that one spells."""
+
+
+def put_records(txn: Txn, new: Sequence[Prepared], position: int, memo: Memo | None = None) -> None:
     """Put records and their index rows, the first one at `position`."""
-    tips: dict[str, Tip] = {}
+    frames: list[tuple[bytes, bytes]] = []
+    seqs: list[tuple[bytes, bytes]] = []
+    keys: list[tuple[bytes, bytes]] = []
+    last: dict[str, Prepared] = {}
     for made in new:
         at = U64.pack(position)
         h = made.header
-        txn.put(LOG, at, made.frame, fresh=True)
-        txn.put(SEQ, stream_hash(h.stream) + U64.pack(h.seq), at, fresh=True)
-        txn.put(KEY, h.uuid, at, fresh=True)
-        tips[h.stream] = Tip(h.seq, made.digest)
+        frames.append((at, made.frame))
+        seqs.append((stream_hash(h.stream) + U64.pack(h.seq), at))
+        keys.append((h.uuid, at))
+        last[h.stream] = made
         position += 1
-    for stream, tip in tips.items():
-        txn.put(
-            STREAM, stream_hash(stream), cbor.encode([stream, tip.seq, tip.digest]), fresh=False
-        )
+    txn.put_fresh(LOG, frames, append=True)
+    txn.put_fresh(SEQ, seqs)
+    txn.put_fresh(KEY, keys)
+    rows: dict[str, tuple[bytes, Tip]] = {}
+    for stream, made in last.items():
+        seq = made.header.seq
+        row = cbor.dumps([stream, seq, made.digest])
+        txn.put(STREAM, stream_hash(stream), row)
+        rows[stream] = row, Tip(seq, made.digest)
+    if memo is not None:
+        h = new[-1].header
+        memo.row, memo.newest = frames[-1], Newest(position - 1, h.stream, h.seq, new[-1].digest)
+        if len(memo.tips) > MEMO_STREAMS:
+            memo.tips.clear()
+        memo.tips.update(rows)
 
 
 class View:
     """What one transaction knows of the store. Satisfies base.Known."""
 
-    def __init__(self, txn: Txn, body: Callable[[Record], bytes]) -> None:
-        self._txn, self._body = txn, body
+    def __init__(self, txn: Txn, body: Callable[[Record], bytes], memo: Memo | None = None) -> None:
+        self._txn, self._body, self._memo = txn, body, memo
         self.newest_row: tuple[bytes, bytes] | None = None
-        self._newest: Record | None = None
+        self._newest: Newest | None = None
 
     def tip(self, stream: str) -> Tip:
         """The tip of a stream; Damaged when its last record is not the one that its tip row names."""
-        tip = tip_row(self._txn, stream)
+        tip = tip_row(self._txn, stream, None if self._memo is None else self._memo.tips)
         if tip is not EMPTY:
             at = self._txn.get(SEQ, stream_hash(stream) + U64.pack(tip.seq))
             if at is not None and self._is_newest(at, stream, tip):
@@ -213,7 +259,7 @@ class View:
         return (
             new is not None
             and at == U64.pack(new.position)
-            and (new.header.stream, new.header.seq, new.digest) == (stream, tip.seq, tip.digest)
+            and (new.stream, new.seq, new.digest) == (stream, tip.seq, tip.digest)
         )
 
     def record_of(self, stream: str, key: str) -> tuple[Record, bytes] | None:
@@ -230,5 +276,11 @@ class View:
         last = self.newest_row = self._txn.last(LOG)
         if last is None:
             raise Damaged(where="position 0", what="the genesis record is not there")
-        record = self._newest = record_in(*last)
-        return record.position, record.digest
+        memo = self._memo
+        if memo is not None and last == memo.row:
+            self._newest = memo.newest
+        else:
+            record = record_in(*last)
+            h = record.header
+            self._newest = Newest(record.position, h.stream, h.seq, record.digest)
+        return self._newest.position, self._newest.digest

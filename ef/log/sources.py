@@ -63,6 +63,8 @@ class SourceBytes:
 
     def _index(self, source: str, end: int) -> _Index:
         index = self._indexes.get(source, _Index())
+        if end <= max(index.ends[-1:], default=0):
+            return index
         try:
             headers = [r.header for r in self._log.read(source_stream(source), after=index.seen)]
         except DamageError:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
+from ..errors import EfError, NotFound
+from . import given
 from .base import Record
-from .lmdb_log import LmdbLog
+from .storelog import StoreLog
 
 POLL_SECONDS = 0.2
 """A commit of another process is noticed at most so much later."""
@@ -22,11 +24,17 @@ class Subscription(Iterator[Record]):
 
     `after`: a position (0: all but the genesis; `log.tip_position()`: only what is to come). `prefix`: only records of
     streams whose names begin so. `position` is that of the last record seen, passed over or given: where to go on from
-    another time. Raises what reading the log raises, Damaged among it, and StoreUnavailable once the log is closed.
+    another time. Closing the log ends the iteration, as `stop` does. Raises what reading the log raises, Damaged among
+    it; NotFound for a position that the log has not come to, from which records would be passed over.
     """
 
-    def __init__(self, log: LmdbLog, *, after: int = 0, prefix: str = "") -> None:
+    def __init__(self, log: StoreLog, *, after: int = 0, prefix: str = "") -> None:
+        end = log.tip_position()
+        if given.number("after", after, least=-1) > end:
+            remedy = f"Its positions are 0 to {end}."
+            raise NotFound(what="position", name=after, where=f"store {log.path}", remedy=remedy)
         self.position = after
+        given.text("prefix", prefix, empty=True)
         self._log, self._prefix = log, prefix
         self._stopped = False
         self._woken = Event()
@@ -45,10 +53,18 @@ class Subscription(Iterator[Record]):
         self._unlisten()
         self._woken.set()
 
+    def _over(self) -> bool:
+        return self._stopped or self._log.closed
+
     def __next__(self) -> Record:
-        """The next record; waits until there is one. StopIteration after `stop`."""
-        while not self._stopped:
-            record = next(self._records, None)
+        """The next record; waits until there is one. StopIteration after `stop`, and once the log is closed."""
+        while not self._over():
+            try:
+                record = next(self._records, None)
+            except EfError:
+                if not self._over():
+                    raise
+                break  # it was closed while it was read
             if record is None:
                 # Cleared before the look: a commit during it wakes the wait that follows.
                 self._woken.wait(POLL_SECONDS)

@@ -13,9 +13,13 @@ import threading
 import time
 from pathlib import Path
 
+from .folder import bytes_of, put_file
 from .points import reached
 
 BEHIND_SECONDS_MAX = 0.25
+_BYTES_MAX = 256
+"""Longer than any line of ours."""
+
 _ID = re.compile(r"[0-9a-f]{1,64}")
 _LINE = re.compile(r"ef-tip 1 (\d{1,20}) ([0-9a-f]{64})(?: ([0-9a-f]{1,64}))?\n")
 
@@ -80,20 +84,27 @@ class TipFile:
         draft = self._path.with_name(f"tip.{os.getpid()}.{threading.get_ident()}")
         # The tip guards the store; that it cannot be written must not stop the store.
         with contextlib.suppress(OSError):
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(handle, "w") as file:
-                os.fchmod(handle, 0o600)
-                file.write(self._line(*newest))
-            reached("tip.drafted")
-            draft.replace(self._path)
+            data = self._line(*newest).encode("ascii")
+            put_file(self._path, data, draft=draft, drafted="tip.drafted")
             reached("tip.replaced")
 
     def note(self) -> str | None:
         """A remark when there is nothing that would show that an older copy of the store was put back."""
+        remark = self.remark()
+        return remark[0] if remark else None
+
+    def remark(self) -> tuple[str, str] | None:
+        """(remark, remedy) when there is nothing that would show that an older copy of the store was put back."""
         if self.read() is not None:
             return None
-        why = "cannot be read" if os.path.lexists(self._path) else "is not there"
-        return f"the file tip {why}: that an older copy was put back would not be noticed"
+        why, remedy = "is not there", "The next append writes it; look after who took it away."
+        if self._path.is_dir() and not self._path.is_symlink():
+            why = "is a folder"
+            remedy = "Move that folder away if there is something in it; the next append writes the file."
+        elif os.path.lexists(self._path):
+            why = "cannot be read"
+            remedy = "The next append writes it anew; look after who changed it."
+        return f"the file tip {why}: that an older copy was put back would not be noticed", remedy
 
     def _line(self, position: int, digest: bytes) -> str:
         of = f" {self.store_id}" if self.store_id and _ID.fullmatch(self.store_id) else ""
@@ -110,7 +121,5 @@ class TipFile:
         return found[3] if found and found[3] not in (None, store_id) else None
 
     def _read(self) -> re.Match[str] | None:
-        try:
-            return _LINE.fullmatch(self._path.read_text("ascii"))
-        except (OSError, UnicodeDecodeError):
-            return None
+        found = bytes_of(self._path, _BYTES_MAX, follow=True)
+        return _LINE.fullmatch(found.decode("ascii", "replace")) if found else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import islice
@@ -11,6 +13,8 @@ from typing import Any
 from ..errors import Damaged
 
 DATABASES = (b"log", b"seq", b"key", b"stream")
+PAUSE_SECONDS = 0.001
+"""Between two looks whether a read, or one who is alone, has ended: rare, for a map grows rarely."""
 
 
 class Txn:
@@ -68,62 +72,89 @@ class Txn:
         """Names of all databases, ours or not."""
         return list(self._txn.cursor().iternext(keys=True, values=False))
 
-    def put(self, db: bytes, key: bytes, value: bytes, *, fresh: bool) -> None:
-        """Put an entry; `fresh` demands that the key was not there. LMDB answers False instead of raising."""
-        if not self._txn.put(key, value, db=self._dbs[db], overwrite=not fresh):
+    def put(self, db: bytes, key: bytes, value: bytes) -> None:
+        """Put an entry in place of the one that the key may have."""
+        self._txn.put(key, value, db=self._dbs[db])
+
+    def put_fresh(
+        self, db: bytes, entries: list[tuple[bytes, bytes]], *, append: bool = False
+    ) -> None:
+        """Put entries whose keys are not there yet, else Damaged; `append`: in order, and behind all that are there."""
+        cursor = self._txn.cursor(self._dbs[db])
+        if cursor.putmulti(entries, overwrite=False, append=append)[1] != len(entries):
+            # LMDB only counts: what holds another value was there.
+            keys = (key for key, value in entries if self.get(db, key) != value)
+            key = next(keys, entries[0][0])
             raise Damaged(where=f"database {db.decode()}", what=f"key {key.hex()} is there already")
 
 
-class ReadGate:
-    """Counts the open reads of this process. LMDB ends a reader whose map is replaced, so a map grows between reads."""
+class Reading:
+    """A read that somebody has open, or the wish to be alone. It ends with whoever holds it, however that one ends."""
+
+    __slots__ = ("__weakref__", "thread")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
-        self._reads = 0
-        self._alone = False
-        self._own = threading.local()
+        self.thread = threading.get_ident()
+
+
+class ReadGate:
+    """Knows the open reads of this process. LMDB ends a reader whose map is replaced, so a map grows between reads.
+
+    It holds no locks and counts nothing: an interrupt may come between any two steps, and what it leaves behind is
+    what nobody holds any more. Who reads is put down first and looks then whether somebody is alone; who wants to be
+    alone says so first and looks then for readers: so one of the two sees the other.
+    """
+
+    def __init__(self) -> None:
+        self._open: set[weakref.ref[Reading]] = set()
+        self._alone: weakref.ref[Reading] | None = None
+        self._forks: weakref.ref[Reading] | None = None
 
     def nested(self) -> bool:
         """Whether this thread has a read open."""
-        return bool(getattr(self._own, "depth", 0))
+        return bool(self._open) and self._own() > 0
 
-    def enter(self) -> None:
+    def _own(self) -> int:
+        me = threading.get_ident()
+        return sum(one is not None and one.thread == me for one in [r() for r in self._open.copy()])
+
+    def enter(self, reading: Reading) -> None:
         """A read begins; it waits while somebody is alone, unless this thread has a read open already."""
         nested = self.nested()
-        with self._lock:
-            self._changed.wait_for(lambda: nested or not self._alone)
-            self._reads += 1
-        self._own.depth = getattr(self._own, "depth", 0) + 1
+        while True:
+            self._open.add(weakref.ref(reading, self._open.discard))
+            if nested or not self._closed():
+                return
+            self.leave(reading)
+            time.sleep(PAUSE_SECONDS)
 
-    def leave(self) -> None:
-        """A read has ended."""
-        self._own.depth -= 1
-        with self._lock:
-            self._reads -= 1
-            self._changed.notify_all()
+    def leave(self, reading: Reading) -> None:
+        """A read has ended, if it had begun."""
+        self._open.discard(weakref.ref(reading))
 
-    def hold(self, seconds: float) -> None:
-        """For a fork: no new reads, and those of other threads are over, if they are so in time. Then `let_go`."""
-        own = getattr(self._own, "depth", 0)
-        with self._lock:
-            self._alone = True
-            self._changed.wait_for(lambda: self._reads <= own, seconds)
+    def _closed(self) -> bool:
+        return any(wish is not None and wish() is not None for wish in (self._alone, self._forks))
 
-    def let_go(self) -> None:
-        """The fork is over."""
-        with self._lock:
-            self._alone = False
-            self._changed.notify_all()
+    def hold(self, seconds: float) -> Reading:
+        """For a fork: no new reads, and those of other threads are over, if they are so in time.
+
+        Until nobody holds what it returns.
+        """
+        wish = Reading()
+        own, end = self._own(), time.monotonic() + seconds
+        self._forks = weakref.ref(wish)
+        while len(self._open) > own and time.monotonic() < end:
+            time.sleep(PAUSE_SECONDS)
+        return wish
 
     @contextmanager
     def alone(self) -> Generator[None, None, None]:
         """Nobody reads meanwhile. Only for who holds the write lock and has no read open."""
-        with self._lock:
-            self._alone = True
-            self._changed.wait_for(lambda: not self._reads)
-            try:
-                yield
-            finally:
-                self._alone = False
-                self._changed.notify_all()
+        wish = Reading()
+        try:
+            self._alone = weakref.ref(wish)
+            while self._open:
+                time.sleep(PAUSE_SECONDS)
+            yield
+        finally:
+            self._alone = None

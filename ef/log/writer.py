@@ -17,7 +17,7 @@ from .base import Prepared, Record
 from .committer import Committer, Request
 from .lmdb_env import CommitFailed, LmdbEnv, Txn
 from .points import reached
-from .rows import LOG, U64, put_records, record_at, record_of_key
+from .rows import LOG, U64, Memo, put_records, record_at, record_of_key
 from .telemetry import Group
 from .tipfile import TipFile
 
@@ -39,6 +39,7 @@ class StoreWriter:
         self._env, self._body = env, body
         self._contended = 0
         self._known: tuple[int, bytes] | None = None
+        self._memo = Memo()
         self.tipfile = TipFile(env.path)
         self.listeners: list[Callable[[], None]] = []
         self.committer = Committer(env.path, self._commit)
@@ -111,7 +112,8 @@ class StoreWriter:
             view = self._look(txn)
             new[:], views[:] = _prepare(group, view), [view]
             times[1:] = [time.perf_counter()]
-            put_records(txn, new, view.assumed[0] + 1)
+            if new:
+                put_records(txn, new, view.assumed[0] + 1, self._memo)
 
         self._put(work, new)
         if new:
@@ -120,7 +122,7 @@ class StoreWriter:
 
     def _look(self, txn: Txn) -> Ahead:
         """A view of the store; it goes on from the history that we know, or its file was written over under us."""
-        view = Ahead(txn, self._body)
+        view = Ahead(txn, self._body, self._memo)
         position, digest = view.assumed
         if self._known is not None and (position, digest) != self._known:
             known, was = self._known
@@ -153,7 +155,7 @@ class StoreWriter:
         reached("group.begun")
         if txn.last(LOG) != view.newest_row:
             raise _Moved
-        put_records(txn, new, view.assumed[0] + 1)
+        put_records(txn, new, view.assumed[0] + 1, self._memo)
         reached("group.put")
 
     def _put(self, work: Callable[[Txn], None], new: Sequence[Prepared]) -> None:

@@ -215,6 +215,8 @@ def _queued(record: Mapping[str, Any]) -> Reading:
 
 def spoken(reading: Reading, call_of: Callable[[str], ToolCall | None]) -> Reading:
     """The reading with its tool results speaking for what was called: a sub-agent, the web, or the tool."""
+    if all(part.channel is not Channel.TOOL for part in reading.parts):
+        return reading
     parts = tuple(_answering(part, call_of(part.call_id or "")) for part in reading.parts)
     return replace(reading, parts=parts)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 DEPTH_REMARKED = 64
 DEPTH_READ_MAX = 256
@@ -38,11 +38,24 @@ class Line:
     rest: int | None = None
 
 
-class _Remarks:
-    """Decoder hooks that remember what they saw."""
+class _Hooks:
+    """A decoder, and what it remarked. Making one takes longer than to read a line: they are used again."""
+
+    spare: ClassVar[list[_Hooks]] = []
 
     def __init__(self) -> None:
         self.doubled = False
+        self.decoder = json.JSONDecoder(object_pairs_hook=self.pairs, parse_constant=_constant)
+
+    @classmethod
+    def taken(cls) -> _Hooks:
+        """One that nobody else uses, and that has remarked nothing."""
+        try:
+            found = cls.spare.pop()
+        except IndexError:
+            return cls()
+        found.doubled = False
+        return found
 
     def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -61,14 +74,6 @@ def _long_int(digits: str) -> Any:
     return int(digits) if len(digits) <= 4000 else digits
 
 
-def _decoder(hooks: _Remarks, *, long_ints: bool = False) -> json.JSONDecoder:
-    if long_ints:
-        return json.JSONDecoder(
-            object_pairs_hook=hooks.pairs, parse_constant=_constant, parse_int=_long_int
-        )
-    return json.JSONDecoder(object_pairs_hook=hooks.pairs, parse_constant=_constant)
-
-
 def read_line(line: bytes) -> Line:
     """The JSON values of one line (without its line feed). Whatever the bytes are, it does not raise."""
     found = Line()
@@ -80,7 +85,7 @@ def read_line(line: bytes) -> Line:
     except UnicodeDecodeError:
         text = line[start:].decode("utf-8", "surrogateescape")
         found.remarks.add("encoding")
-    hooks = _Remarks()
+    hooks = _Hooks.taken()
     at = _skip(text, 0)
     while at < len(text):
         try:
@@ -101,6 +106,7 @@ def read_line(line: bytes) -> Line:
         found.remarks.add("glued")
     if hooks.doubled:
         found.remarks.add("duplicate-keys")
+    _Hooks.spare.append(hooks)
     return found
 
 
@@ -110,13 +116,16 @@ def parse(data: bytes) -> Any:
     return values[0].value if values else None
 
 
-def _raw_decode(text: str, at: int, hooks: _Remarks) -> tuple[Any, int]:
+def _raw_decode(text: str, at: int, hooks: _Hooks) -> tuple[Any, int]:
     try:
-        value, end = _decoder(hooks).raw_decode(text, at)
+        value, end = hooks.decoder.raw_decode(text, at)
     except json.JSONDecodeError:
         raise
     except ValueError:
-        value, end = _decoder(hooks, long_ints=True).raw_decode(text, at)
+        longer = json.JSONDecoder(
+            object_pairs_hook=hooks.pairs, parse_constant=_constant, parse_int=_long_int
+        )
+        value, end = longer.raw_decode(text, at)
     opened = text.count("[", at, end) + text.count("{", at, end)
     if opened > DEPTH_READ_MAX and depth(value) > DEPTH_READ_MAX:
         raise RecursionError

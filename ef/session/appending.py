@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ..codec import kinds
-from ..errors import InputRefused, KeyConflict
+from ..errors import InputRefused, KeyConflict, NotProjectable
 from ..events import (
     Basis,
     CallClosed,
@@ -31,18 +31,21 @@ from ..log.ahead import Ahead
 from ..log.base import Prepared
 from ..log.committer import Request
 from ..log.items import read_as
-from ..log.lmdb_log import LmdbLog
+from ..log.storelog import StoreLog
 from ..meter import METER, estimate
+from ..projections.watched import ITEMS, Watched
 from ..readers import anthropic
 from ..readers.claude_code import spoken
 from ..readers.jsonvalues import parse
 from ..reducers.observers import Observers
 from ..reducers.surface import REDUCER as SURFACE
+from . import snapshots
 from .borders import checked_key, message_bytes
 from .ingest import anchor_drafts
+from .projected import Projected
+from .snapshots import Snapshots
 
 _REPLACED = ItemReplaced.__name__
-_ITEMS = (ItemAppended.__name__, _REPLACED)
 
 
 @dataclass(slots=True)
@@ -66,7 +69,7 @@ class Appender:
     writer touches them, one request at a time.
     """
 
-    def __init__(self, log: LmdbLog, stream: str, random_key: Callable[[], str]) -> None:
+    def __init__(self, log: StoreLog, stream: str, random_key: Callable[[], str]) -> None:
         self._log, self._stream, self._random_key = log, stream, random_key
         self._restart()
 
@@ -205,14 +208,42 @@ class Appender:
         if not kept:
             self._restart()
         self._view = view.number
+        if committed - min(self._drawn, self._observed) > snapshots.EVERY:
+            self._begin_near(committed)
         after = min(self._drawn, self._observed)
         if after < committed:
+            keeper = Snapshots(self._log, self._stream).keeper()
             for record in self._log.read(self._stream, after=after, upto=committed):
                 self._take(record.header, record.digest, partial(self._log.body, record))
+                self._keep(keeper, record)
         for made in fresh[self._matched :]:
             self._take(made.header, made.digest, partial(bytes, made.plain))
         self._ahead += [(made.header.seq, made.header.key) for made in fresh[len(self._ahead) :]]
         self._durable, self._matched = committed, len(fresh)
+
+    def _begin_near(self, committed: int) -> None:
+        """Begin at the newest snapshots, where those are nearer than what is at hand."""
+        try:
+            working = Projected(self._log, self._stream).fresh(committed, (SURFACE,))
+        except (
+            NotProjectable
+        ):  # what the surface says of a kind that it does not know is not needed here
+            pass
+        else:
+            self._surface, self._drawn = working.surface, working.seq
+        watched = Snapshots(self._log, self._stream).watched(committed)
+        if watched.seq > self._observed:
+            self._observers, self._observed = watched.observers, watched.seq
+
+    def _keep(self, keeper: snapshots.Keeper, record: Record) -> None:
+        """Keep what the observers know, where that falls due at a record that was taken."""
+        seq = record.header.seq
+        if seq % snapshots.EVERY or seq != self._observed:
+            return
+        track = snapshots.watched_track(self._stream)
+        if keeper.due(track, seq):
+            watched = Watched(seq, record.digest, self._observers)
+            keeper.put(track, seq, record.digest, watched.dump)
 
     def _holds(self, fresh: Sequence[Prepared]) -> bool:
         """Whether what was taken in ahead is what the group prepares, in the same place."""
@@ -222,7 +253,7 @@ class Appender:
 
     def _take(self, header: Header, digest: bytes, body: Callable[[], bytes]) -> None:
         """The next record of the stream, for whichever of the two has not had it."""
-        seq, item = header.seq, header.kind in _ITEMS
+        seq, item = header.seq, header.kind in ITEMS
         if seq > self._observed:
             self._observed = seq
             if item:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BackupFailed, Damaged
-from ..log.folder import birthplace, settle
+from ..log.folder import birthplace, settle, told
 from ..log.lmdb_log import LmdbLog
 from .verify import Verified
 
@@ -46,10 +46,10 @@ def back_up(log: LmdbLog, target: Path | str, *, verify: Verify) -> BackedUp:
     target = Path(target).absolute()
     if os.path.lexists(target):
         raise BackupFailed(path=target, why="it is there already", remedy="Give a new path.")
-    if Path(os.path.realpath(log.path)) in Path(os.path.realpath(target)).parents:
-        why = "it lies in the store itself"
-        raise BackupFailed(path=target, why=why, remedy="Give a path outside the store.")
     try:
+        if Path(os.path.realpath(log.path)) in Path(os.path.realpath(target)).parents:
+            why = "it lies in the store itself"
+            raise BackupFailed(path=target, why=why, remedy="Give a path outside the store.")
         with birthplace(target) as birth:
             data = birth / "data.mdb"
             log.copy_to(birth)
@@ -64,8 +64,7 @@ def back_up(log: LmdbLog, target: Path | str, *, verify: Verify) -> BackedUp:
             size = data.stat().st_size
             settle(birth, target)
     except (OSError, ValueError) as fault:
-        why = getattr(fault, "strerror", None) or str(fault)
-        remedy = "Free some space, or give a path on another disk."
+        why, remedy = told(fault)
         raise BackupFailed(path=target, why=why, remedy=remedy) from None
     return BackedUp(target, found.events, position, digest, size)
 

@@ -26,6 +26,7 @@ ITEM_BYTES_MAX = 64 << 20
 VALUE_BYTES_MAX = 64 << 10
 KEY_BYTES_MAX = 200
 RESERVED = (OWN, "an:")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def message_bytes(message: Mapping[str, Any]) -> bytes:
@@ -41,7 +42,7 @@ def message_bytes(message: Mapping[str, Any]) -> bytes:
         )
     try:
         Message.model_validate(dict(message))
-        text = json.dumps(message, ensure_ascii=False, allow_nan=False)
+        text = _ENCODER.encode(message)
         data = text.encode("utf-8", "surrogatepass")
         if len(data) > ITEM_BYTES_MAX:
             raise InputRefused(
@@ -49,7 +50,8 @@ def message_bytes(message: Mapping[str, Any]) -> bytes:
                 why=f"it has {len(data)} bytes, more than {ITEM_BYTES_MAX}",
                 remedy="Split it.",
             )
-        data.decode("utf-8")
+        if not text.isascii():
+            data.decode("utf-8")
     except ValidationError as fault:
         raise InputRefused(
             where="message",

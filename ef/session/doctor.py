@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..codec.limits import BODY_BYTES_MAX, HEADER_BYTES_MAX
+from ..log import given
 from ..log.folder import FILE_MODE, FOLDER_MODE
 from ..log.pages import last_position
 from ..log.tipfile import TipFile
@@ -29,6 +30,12 @@ FREE_BYTES_NOTED = 64 << 20
 MAP_SHARE_WARNED = 0.8
 BEHIND_WARNED = 1_000
 """A reader that is so many transactions behind keeps their pages from being used again."""
+
+_WANTED = {
+    "OtherStore": "Put the right data file back, or delete the file tip because this one is wanted.",
+    "RolledBack": "Put the newer copy back, or delete the file tip because this one is wanted.",
+}
+"""What to do about a data file that is not the one that the tip file speaks of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ class Finding:
 
 def doctor(path: Path | str) -> list[Finding]:
     """Everything there is to say of the store at `path`, also when it is missing, damaged, or held by somebody."""
-    folder = Path(path).absolute()
+    folder = given.path("path", path).absolute()
     found = [Finding(*each) for each in installed()]
     found += _configured()
     if not os.path.exists(folder / "data.mdb"):
@@ -137,7 +144,7 @@ def _seen(folder: Path, seen: Seen, known: Sequence[User]) -> Iterator[Finding]:
             yield Finding("warning", what, f"kill -CONT {user.pid}, or end it.")
     if seen.condition:
         yield from _condition(folder, seen.condition)
-    yield from _tip(folder)
+    yield from _tip(folder, seen)
 
 
 def _held(holder: User | None) -> Finding:
@@ -184,30 +191,25 @@ def _readers(seen: dict[str, Any]) -> Iterator[Finding]:
             yield Finding("warning", what, "End that process, or have it close what it reads.")
 
 
-def _tip(folder: Path) -> Iterator[Finding]:
-    """The tip file beside the data file."""
+def _tip(folder: Path, seen: Seen) -> Iterator[Finding]:
+    """The tip file beside the data file: what it says, against what the store holds."""
+    if seen.tip:
+        yield Finding("error", seen.tip["what"], _WANTED[seen.tip["kind"]])
+        return
     tip = TipFile(folder)
-    note = tip.note()
-    if note is not None:
-        yield Finding("warning", note, "The next append writes it; look after who took it away.")
+    remark = tip.remark()
+    if remark is not None:
+        yield Finding("warning", *remark)
         return
     known = tip.read()
     end = last_position(folder / "data.mdb")
     if known is None or end is None:
         return
     behind = end - known[0]
-    if behind < 0:
-        what = (
-            f"the store ends at position {end:,}, and its tip was once at {known[0]:,}: rolled back"
-        )
-        yield Finding("error", what, "Put the newer copy back; see `ef verify`.")
-    else:
-        what = (
-            f"the tip file is {behind:,} records behind the store"
-            if behind
-            else "the tip file is up to date"
-        )
-        yield Finding("ok", what)
+    if behind > 0:
+        yield Finding("ok", f"the tip file is {behind:,} records behind the store")
+    elif not behind:
+        yield Finding("ok", "the tip file is up to date")
 
 
 def _mib(size: int) -> str:

@@ -30,8 +30,8 @@ from ..importers.lines import chunks, lines
 from ..importers.meaning import Translation
 from ..importers.names import OPEN_KEY, session_stream
 from ..log import Draft, source_stream
-from ..log.lmdb_log import LmdbLog
 from ..log.points import reached
+from ..log.storelog import StoreLog
 from ..readers.jsonvalues import parse
 from .ingest import session_drafts
 from .sources import Source, SourceCatalogue
@@ -62,16 +62,18 @@ def read_file(path: Path) -> bytes:
         raise InputRefused(
             where=str(path), why="there is no such file", remedy="Check the path."
         ) from None
-    except OSError as fault:
+    except (OSError, ValueError) as fault:
+        why = getattr(fault, "strerror", None) or str(fault)
         raise InputRefused(
-            where=str(path), why=str(fault.strerror), remedy="Check its rights."
+            where=str(path), why=why, remedy="Check the path and its rights."
         ) from None
+    facts = os.fstat(handle)
+    if not stat.S_ISREG(facts.st_mode):
+        os.close(handle)
+        raise InputRefused(
+            where=str(path), why="it is not a regular file", remedy="Give a session file."
+        )
     with os.fdopen(handle, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            raise InputRefused(
-                where=str(path), why="it is not a regular file", remedy="Give a session file."
-            )
         if facts.st_size > FILE_BYTES_MAX:
             raise InputRefused(
                 where=str(path),
@@ -82,7 +84,7 @@ def read_file(path: Path) -> bytes:
 
 
 def import_bytes(
-    log: LmdbLog, data: bytes, path: str, *, session: str | None = None
+    log: StoreLog, data: bytes, path: str, *, session: str | None = None
 ) -> ImportResult:
     """Import a file's bytes. Raises InputRefused (nothing is kept then), Busy, CannotWrite, OutcomeUnknown."""
     if not data.strip():
@@ -103,7 +105,7 @@ def import_bytes(
     raise Busy(path=log.path, why="other writers kept adding to the same session")
 
 
-def _import(log: LmdbLog, data: bytes, path: str, session: str | None) -> ImportResult:
+def _import(log: StoreLog, data: bytes, path: str, session: str | None) -> ImportResult:
     reached("import.read")
     catalogue = SourceCatalogue(log)
     known, relation = catalogue.match(data)
@@ -157,7 +159,7 @@ def _import(log: LmdbLog, data: bytes, path: str, session: str | None) -> Import
 class _Prior:
     """stream -> (uuid -> key of the first item that has it), of what other sources than this one gave to the stream."""
 
-    def __init__(self, log: LmdbLog, source: str) -> None:
+    def __init__(self, log: StoreLog, source: str) -> None:
         self._log, self._source = log, source
         self._found: dict[str, dict[str, str]] = {}
 

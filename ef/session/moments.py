@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 from ..codec.cbor import Malformed
 from ..errors import NotFound, UsageError
 from ..importers.chains import LAST_MICROS
-from ..log.lmdb_log import LmdbLog
+from ..log import given
 from ..log.projection_store import Track
+from ..log.storelog import StoreLog
 from ..projections import clocks
 from .snapshots import EVERY, Snapshots, form_of
 
@@ -18,11 +19,15 @@ At = int | str | None
 """A seq, an ISO 8601 time (UTC unless it says otherwise), or None for now."""
 
 
-def resolve(log: LmdbLog, stream: str, at: At, *, recorded: bool = False) -> int:
+def resolve(log: StoreLog, stream: str, at: At, *, recorded: bool = False) -> int:
     """The seq that `at` means in a stream: the last s with max(clock of events 1..s) <= the time.
 
     Raises NotFound beyond the stream's ends, UsageError for text that is neither a seq nor a time.
     """
+    if isinstance(at, str):
+        given.text("at", at)
+    elif at is not None:
+        given.number("at", at, least=-given.NUMBER_MAX)
     tip = log.tip(stream).seq
     name = stream.partition("/")[2]
     if at is None:
@@ -43,7 +48,7 @@ def clocks_track(stream: str) -> Track:
     return Track(stream, "clocks", form_of("clocks", clocks.VERSION, 1))
 
 
-def _seq_at(log: LmdbLog, stream: str, moment: int, *, recorded: bool) -> int:
+def _seq_at(log: StoreLog, stream: str, moment: int, *, recorded: bool) -> int:
     """The last seq whose record, and all before it, lie at or before a moment; the clocks that are passed are kept."""
     snapshots = Snapshots(log, stream)
     track = clocks_track(stream)

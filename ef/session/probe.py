@@ -24,10 +24,12 @@ OPEN_SECONDS_MAX, LOCK_SECONDS_MAX = 20.0, 3.0
 class Seen:
     """What the child saw: the `condition` of the environment, whether the write lock was `free`, how it ended if badly.
 
-    `error` is {kind, message} of an error of ours; `signal` what killed it; `hung` that it did not even open.
+    `tip` is {kind, what} where the tip file speaks of another store, or of a later one; `error` is {kind, message} of
+    an error of ours; `signal` what killed it; `hung` that it did not even open.
     """
 
     condition: dict[str, Any] = field(default_factory=dict[str, Any])
+    tip: dict[str, str] = field(default_factory=dict[str, str])
     free: bool = False
     readonly: bool = False
     error: dict[str, str] = field(default_factory=dict[str, str])
@@ -103,22 +105,37 @@ def main(folder: Path) -> None:
     from ..log.lmdb_env import LmdbEnv
     from ..log.plain import PlainEnv
 
+    tip: dict[str, str] = {}
     try:
         env = LmdbEnv.acquire(folder, readonly=True)
+        tip = _tip(folder)
         if isinstance(env, PlainEnv):
-            _say({"error": {"kind": "Damaged", "message": env.why}})
+            _say({"error": {"kind": "Damaged", "message": env.why}, "tip": tip})
             return
         condition = env.condition()
     except EfError as fault:
-        _say({"error": {"kind": type(fault).__name__, "message": str(fault)}})
+        _say({"error": {"kind": type(fault).__name__, "message": str(fault)}, "tip": tip})
         return
     condition["readers"] = [r for r in condition["readers"] if r[0] != os.getpid()]
-    _say({"condition": condition})
+    _say({"condition": condition, "tip": tip})
     env.release()
     env = LmdbEnv.acquire(folder)
     if not env.readonly:
         env.try_write_lock()
     _say({"free": True, "readonly": env.readonly})
+
+
+def _tip(folder: Path) -> dict[str, str]:
+    """What is wrong between the store and its tip file, as every command finds it that opens the store."""
+    from ..errors import OtherStore
+    from ..log.lmdb_log import LmdbLog
+
+    try:
+        with LmdbLog.open(folder, now=time.time_ns, create_missing=False, readonly=True) as log:  # noqa: TID251
+            what = log.rolled_back
+    except OtherStore as fault:
+        return {"kind": "OtherStore", "what": f"{fault.where}: {fault.what}"}
+    return {"kind": "RolledBack", "what": f"{what}: rolled back"} if what else {}
 
 
 def _say(fields: dict[str, Any]) -> None:

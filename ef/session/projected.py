@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..events import Recorded
 from ..log.items import recorded, recorded_of
-from ..log.lmdb_log import LmdbLog
-from ..projections.outline import Outline
+from ..log.storelog import StoreLog
+from ..projections.outline import BLOCK, Outline
 from ..projections.working import Working
 from ..reducers import ALL, Reducer
 from . import snapshots
@@ -29,7 +29,7 @@ DEARER = 8
 class Projected:
     """Projections of one stream. Not for several threads at once: the session's lock guards it."""
 
-    def __init__(self, log: LmdbLog, stream: str) -> None:
+    def __init__(self, log: StoreLog, stream: str) -> None:
         self._log, self._stream = log, stream
         self._snapshots = Snapshots(log, stream)
         self._own: dict[tuple[str, ...], Working] = {}
@@ -67,11 +67,10 @@ class Projected:
         before, began = working.seq, time.perf_counter()
         with calm():
             while working.seq < seq:
-                end = working.seq - working.seq % snapshots.EVERY + snapshots.EVERY
-                stop = min(seq, end)
-                if not self._jump(working, stop, end):
-                    self._walk(working, stop, end, keeper)
-                if stop == end:
+                stop = min(seq, working.seq - working.seq % snapshots.EVERY + snapshots.EVERY)
+                if not self._jump(working, stop):
+                    self._walk(working, stop, keeper)
+                if stop % snapshots.EVERY == 0:
                     keeper.keep(working)
         telemetry = self._log.committer.telemetry
         if telemetry is not None and working.seq > before:
@@ -79,10 +78,11 @@ class Projected:
             telemetry.rebuilt(self._stream, events, time.perf_counter() - began)
         return working
 
-    def _jump(self, working: Working, stop: int, end: int) -> bool:
-        """Take a projection to a seq of the block that ends at `end` by those events alone that its reducers look at,
-        where the block's outline is kept and they are few; whether that was done."""
-        kinds = working.looks_at() if stop - working.seq >= FAR else None
+    def _jump(self, working: Working, stop: int) -> bool:
+        """Take a projection to a seq by those events alone that its reducers look at, where their block's outline is
+        kept and they are few; whether that was done."""
+        end = working.seq - working.seq % BLOCK + BLOCK
+        kinds = working.looks_at() if FAR <= stop - working.seq <= end - working.seq else None
         outline = None if kinds is None else self._snapshots.outline(end)
         if kinds is None or outline is None:
             return False
@@ -94,17 +94,17 @@ class Projected:
         working.apply_only(some, stop, log.get(stream, stop).digest)
         return True
 
-    def _walk(self, working: Working, stop: int, end: int, keeper: Keeper) -> None:
+    def _walk(self, working: Working, stop: int, keeper: Keeper) -> None:
         """Take a projection to a seq by every event on the way; keep the outline of a block that is walked whole."""
         events = recorded(self._log, self._stream, after=working.seq, upto=stop)
-        if stop != end or working.seq != end - snapshots.EVERY:
+        if stop % BLOCK or working.seq != stop - BLOCK:
             working.apply(events)
             return
         outline = Outline(working.seq)
         working.apply(_noted(events, outline))
-        if self._snapshots.outline(end) is None:
+        if self._snapshots.outline(stop) is None:
             track = snapshots.outline_track(self._stream)
-            keeper.put(track, end, outline.digest, outline.dump)
+            keeper.put(track, stop, outline.digest, outline.dump)
 
 
 def _noted(events: Iterable[Recorded], outline: Outline) -> Iterator[Recorded]:

@@ -25,10 +25,10 @@ from ..events import (
     SourceRef,
 )
 from ..importers.names import session_stream
-from ..log import Draft
+from ..log import Draft, given
 from ..log import items as log_items
 from ..log.items import Cited, reading_of
-from ..log.lmdb_log import LmdbLog
+from ..log.storelog import StoreLog
 from ..projections.working import HELD, SHOWN, Working
 from ..reducers import Reducer, gate
 from ..reducers.heads import Head, lifecycle
@@ -51,7 +51,7 @@ _DEFAULT_AUTHORITY = {
 class Session:
     """A session of a store; made by `Store.session`. It comes into being with its first append or declare."""
 
-    def __init__(self, log: LmdbLog, name: str, random_key: Callable[[], str]) -> None:
+    def __init__(self, log: StoreLog, name: str, random_key: Callable[[], str]) -> None:
         self._log, self.id, self._random_key = log, name, random_key
         self._stream = session_stream(name)
         self._appender = Appender(log, self._stream, random_key)
@@ -128,7 +128,7 @@ class Session:
         `key` is namespace/entity/property; `value` null, bool, int, text or a list or map of those. Raises UsageError,
         InputRefused (the quote is not in the item; a value that cannot be stored), NotFound, NotAllowed.
         """
-        given = declaration(
+        said = declaration(
             value,
             kind=kind,
             key=key,
@@ -139,21 +139,21 @@ class Session:
             because=because,
             idempotency_key=idempotency_key,
         )
-        says = given.authority or _DEFAULT_AUTHORITY.get(given.kind)
+        says = said.authority or _DEFAULT_AUTHORITY.get(said.kind)
         if says is None:
             raise NotAllowed(
-                what=f"to declare {given.kind.value}",
+                what=f"to declare {said.kind.value}",
                 why="the operator states norms and decisions; runs state evidence",
             )
-        name = checked_key(given.idempotency_key) or self._random_key()
-        refs = self._cite(given.quote, given.source)
-        anchor_key = AnchorKey.parse(given.key)
+        name = checked_key(said.idempotency_key) or self._random_key()
+        refs = self._cite(said.quote, said.source)
+        anchor_key = AnchorKey.parse(said.key)
         assert anchor_key is not None
         rule = Rule("declare/operator", 1)
         ground = [[name], *([r.item_key, r.part, r.start, r.end] for r in refs)]
         anchor = Anchor(
-            anchor_id(self._stream, given.kind.value, key, ground, [rule.name, rule.version]),
-            given.kind,
+            anchor_id(self._stream, said.kind.value, key, ground, [rule.name, rule.version]),
+            said.kind,
             anchor_key,
             value,
             says,
@@ -222,8 +222,9 @@ class Session:
 
         Items come without their bytes, as reducers meet them; `ef.log.items.reading_of` reads those.
         """
+        given.number("after", after)
         upto = resolve(self._log, self._stream, at)
-        yield from log_items.recorded(self._log, self._stream, after=after, upto=upto)
+        return log_items.recorded(self._log, self._stream, after=after, upto=upto)
 
     def context(self, at: At = None, *, recorded: bool = False) -> Context:
         """What the model would see at a moment. Never appends."""
@@ -305,6 +306,7 @@ class Session:
 
         Raises NotFound when nothing was ever declared for it, Damaged when the chain does not verify.
         """
+        given.text("key", key)
         with self._lock:
             working = self._at(at, recorded, HELD)
             return audit(self._log, self.id, self._stream, key, working)

@@ -12,18 +12,20 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any, TypeVar
 
 from ..codec import kinds
 from ..codec.cbor import Malformed
 from ..codec.digests import value_digest
 from ..codec.record import FORMAT
 from ..errors import DamageError, NotFound
-from ..log.lmdb_log import LmdbLog
-from ..log.projection_store import ProjectionStore, Track
-from ..projections import outline
+from ..log.projection_store import NoProjections, ProjectionStore, Track
+from ..log.storelog import StoreLog
+from ..projections import outline, watched
 from ..projections.working import Working
 from ..reducers import Reducer
 
+T = TypeVar("T")
 EVERY = outline.BLOCK
 """Events between two snapshots, at the least."""
 
@@ -34,8 +36,12 @@ BYTES_PER_EVENT = 64
 @cache
 def form_of(name: str, version: int, shape: int) -> str:
     """What stands for all that decides of a projection's bytes: its version, the codec's and the events'."""
+    return _form([name, version, shape])
+
+
+def _form(of: list[Any]) -> str:
     events = [[spec.name, spec.version] for spec in kinds.KINDS]
-    return value_digest([name, version, shape, FORMAT, events]).hex()[:16]
+    return value_digest([*of, FORMAT, events]).hex()[:16]
 
 
 def track_of(stream: str, reducer: Reducer) -> Track:
@@ -48,15 +54,22 @@ def outline_track(stream: str) -> Track:
     return Track(stream, "outline", form_of("outline", outline.VERSION, outline.BLOCK))
 
 
-def store_of(log: LmdbLog) -> ProjectionStore:
+def watched_track(stream: str) -> Track:
+    """Where the snapshots of what a stream's observers know are."""
+    form = _form(["observers", watched.VERSION, 1, watched.made_by()])
+    return Track(stream, "observers", form)
+
+
+def store_of(log: StoreLog) -> ProjectionStore:
     """The projection store beside a log."""
-    return ProjectionStore(log.path, log.store_id)
+    made = ProjectionStore if log.on_disk else NoProjections
+    return made(log.path, log.store_id)
 
 
 class Snapshots:
     """The snapshots of one stream."""
 
-    def __init__(self, log: LmdbLog, stream: str) -> None:
+    def __init__(self, log: StoreLog, stream: str) -> None:
         self._log, self._stream = log, stream
         self.store = store_of(log)
 
@@ -72,16 +85,25 @@ class Snapshots:
     def newest(self, reducer: Reducer, upto: int) -> Working:
         """The projection of one reducer as of its newest snapshot at or before a seq; as of 0 when there is none."""
         track = track_of(self._stream, reducer)
+        found = self._newest(track, upto, partial(Working.loaded, self._stream, reducer))
+        return found or Working(self._stream, (reducer,))
+
+    def watched(self, upto: int) -> watched.Watched:
+        """What the observers know, as of the newest snapshot at or before a seq; as of 0 when there is none."""
+        track = watched_track(self._stream)
+        return self._newest(track, upto, watched.Watched.loaded) or watched.Watched()
+
+    def _newest(self, track: Track, upto: int, load: Callable[[int, bytes, bytes], T]) -> T | None:
         seqs = self.store.seqs(track)
         for seq in reversed(seqs[: bisect_right(seqs, upto)]):
             found = self.read(track, seq)
             if found is None:
                 continue
             try:
-                return Working.loaded(self._stream, reducer, seq, *found)
+                return load(seq, *found)
             except Malformed:
                 self.store.take_away(track, seq)
-        return Working(self._stream, (reducer,))
+        return None
 
     def outline(self, end: int) -> outline.Outline | None:
         """The outline of the block that ends at a seq, where one is kept that holds."""
@@ -99,11 +121,15 @@ class Snapshots:
 
 
 class Keeper:
-    """Keeps what falls due on one replay, as far as the disk allows. A `fresh` one goes by what it kept itself."""
+    """Keeps what falls due on one replay, as far as the disk allows. A `fresh` one goes by what it kept itself.
+
+    `faults`: what was last in the way of a track's snapshots.
+    """
 
     def __init__(self, store: ProjectionStore, *, fresh: bool = False) -> None:
         self._store, self._fresh = store, fresh
         self._known: dict[Track, list[int]] = {}
+        self.faults: dict[Track, OSError] = {}
 
     def keep(self, working: Working) -> None:
         """Keep what of a projection falls due at its seq."""
@@ -114,8 +140,11 @@ class Keeper:
 
     def put(self, track: Track, seq: int, digest: bytes, dump: Callable[[], bytes]) -> None:
         """Keep a dump, which is made only when there is room for it."""
-        if self._store.writable() and self._store.keep(track, seq, digest, dump()):
-            insort(self._seqs(track), seq)
+        try:
+            if self._store.writable() and self._store.put(track, seq, digest, dump()):
+                insort(self._seqs(track), seq)
+        except OSError as fault:
+            self.faults[track] = fault
 
     def due(self, track: Track, seq: int) -> bool:
         """Whether a snapshot falls due at a seq, a multiple of EVERY."""
@@ -127,6 +156,10 @@ class Keeper:
         return seq - last >= EVERY and (seq - last) * BYTES_PER_EVENT >= self._store.size(
             track, last
         )
+
+    def kept(self, track: Track) -> int:
+        """How many snapshots there are of a track, as far as this one knows."""
+        return len(self._seqs(track))
 
     def only(self, stream: str) -> None:
         """Take everything of a stream away but what this one kept."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 from ..errors import NotFound, StoreUnavailable, UsageError
 from ..importers.names import SESSION_PREFIX, session_stream
+from ..log import given
 from ..log.lmdb_log import LmdbLog
+from ..log.storelog import StoreLog
 from .session import Session
 from .sources import Source, SourceCatalogue
 from .summaries import SessionInfo, info_of
@@ -34,7 +36,7 @@ def now_micros() -> int:
 class Store:
     """All sessions and sources in one folder. Made by `ef.open`; close it, or use it as a context manager."""
 
-    def __init__(self, log: LmdbLog) -> None:
+    def __init__(self, log: StoreLog) -> None:
         self.log = log
         self.path = log.path
 
@@ -55,6 +57,7 @@ class Store:
         """The session of this id; it need not exist yet. Raises UsageError for an id that cannot name one."""
         from ..importers.names import session_name
 
+        given.text("session id", name, empty=True)
         if session_name(name) != name:
             raise UsageError(
                 detail=f"session id {name[:80]!r}: use 1 to 128 of the characters A-Z a-z 0-9 . _ : - "
@@ -64,6 +67,7 @@ class Store:
 
     def find_session(self, prefix: str) -> Session:
         """The session whose id begins with `prefix`; a root session wins over its own sub-agents. Raises NotFound."""
+        given.text("session", prefix, empty=True)
         names = sorted(name for name in self.session_names() if name.startswith(prefix))
         if not names:
             raise NotFound(
@@ -86,6 +90,8 @@ class Store:
 
         A session that cannot be read is in the list, with its `problem`, and stops no other.
         """
+        if at is not None:
+            given.text("at", at)
         names = self.session_names()
         found = [info_of(self.log, name, at, recorded=recorded) for name in names]
         listed = [info for info in found if at is None or info.messages or info.problem]
@@ -95,7 +101,9 @@ class Store:
         """Import a session file; importing it again, grown or not, adds only what is new. Raises InputRefused, Busy."""
         from .importing import import_bytes, read_file
 
-        data = read_file(Path(path))
+        if session is not None:
+            given.text("session", session)
+        data = read_file(given.path("path", path))
         return import_bytes(self.log, data, os.path.abspath(path), session=session)
 
     def sources(self) -> list[Source]:
@@ -104,15 +112,18 @@ class Store:
 
     def notes(self, source: str) -> list[dict[str, Any]]:
         """Remarks on a source: {line, offset, kind, text}."""
-        return SourceCatalogue(self.log).notes(source)
+        return SourceCatalogue(self.log).notes(given.text("source", source))
 
     def export_original(self, source: str, *, length: int | None = None) -> bytes:
         """A source's bytes exactly as they were imported (the newest import, or that of `length` bytes).
 
         `source` is a source's id, a unique prefix of it, or a session's id. Raises NotFound, Damaged (naming lines).
         """
+        if length is not None:
+            given.number("length", length)
         catalogue = SourceCatalogue(self.log)
-        return catalogue.original(catalogue.find(source), length=length)
+        found = catalogue.find(given.text("source", source))
+        return catalogue.original(found, length=length)
 
     def rebuild(
         self, session: str | None = None, *, progress: Callable[[int], None] | None = None
@@ -123,6 +134,8 @@ class Store:
         """
         from .rebuilding import rebuild
 
+        self.in_folder("rebuild", "beside a store in memory no projections are kept")
+        given.function("progress", progress)
         if session is not None:
             names = [self.find_session(session).id]
         else:
@@ -134,10 +147,17 @@ class Store:
 
         Raises BackupFailed (the path is taken, no room, no rights), Damaged when the copy is not sound.
         """
+        log = self.in_folder("backup", "a store in memory has no files to copy")
         from .backup import back_up
         from .verifying import verify_path
 
-        return back_up(self.log, path, verify=verify_path)
+        return back_up(log, given.path("path", path), verify=verify_path)
+
+    def in_folder(self, what: str, why: str) -> LmdbLog:
+        """The log, where it is in a folder. Raises UsageError."""
+        if not isinstance(self.log, LmdbLog):
+            raise UsageError(detail=f"{what}: {why}; open a store in a folder for that")
+        return self.log
 
     def subscribe(self, *, after: int | None = None, prefix: str = "") -> Subscription:
         """Records of all streams whose name begins with `prefix`, as they are committed: iterate; `stop()` ends it.
@@ -163,28 +183,47 @@ class Store:
         """
         from .verify import verify_log
 
+        given.function("progress", progress)
+        if session is not None:
+            given.text("session", session)
         return verify_log(self.log, quick=quick, session=session, progress=progress)
+
+
+MEMORY = ":memory:"
+"""Instead of a path: a store of its own in memory, gone when it is closed."""
 
 
 def open_store(path: str | Path, *, create: bool = True, readonly: bool = False) -> Store:
     """Open the store in the folder `path`; make it when it is not there (and `create`).
 
-    `readonly`: nothing is written through it, it is not made, and its opening waits for no writer. Raises
+    `readonly`: nothing is written through it, it is not made, and its opening waits for no writer. The path
+    ":memory:" is a new store in memory; nothing of it is on any disk, and closing it ends it. Raises UsageError,
     StoreUnavailable, NotFound (no store, `create` false), CannotWrite, Damaged.
     """
+    made_by = f"ef {__version__}"
+    if path == MEMORY:
+        if readonly or not create:
+            why = "a store in memory is always a new one: open it without `readonly` and `create=False`"
+            raise UsageError(detail=f"path {MEMORY!r}: {why}")
+        from ..log.memory import MemoryLog
+
+        return Store(MemoryLog(now=now_micros, made_by=made_by))
     must_be_a_path(path)
     log = LmdbLog.open(
         path,
         now=now_micros,
         create_missing=create and not readonly,
-        made_by=f"ef {__version__}",
+        made_by=made_by,
         readonly=readonly,
     )
     return Store(log)
 
 
 def must_be_a_path(path: str | Path) -> None:
-    """Raises StoreUnavailable for a URL."""
+    """Raises UsageError for what is no path, StoreUnavailable for a URL and for what no path can be."""
+    given.path("path", path)
+    if "\0" in str(path):
+        raise StoreUnavailable(path=path, why="it holds a NUL", remedy="Give the path of a folder.")
     if "://" in str(path):
         raise StoreUnavailable(
             path=path,

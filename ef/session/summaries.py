@@ -15,8 +15,8 @@ from ..errors import DamageError, NotProjectable
 from ..events import Channel
 from ..importers.names import session_stream
 from ..log.items import reading_of
-from ..log.lmdb_log import LmdbLog
 from ..log.projection_store import Track
+from ..log.storelog import StoreLog
 from ..projections.working import NAMED
 from ..reducers.described import REDUCER
 from ..reducers.saved import checked, row_types
@@ -63,7 +63,7 @@ _TEXT = (str, NoneType)
 _FIELDS = row_types(str, _TEXT, _TEXT, _TEXT, int, int, _TEXT, _TEXT, NoneType)
 
 
-def info_of(log: LmdbLog, name: str, at: str | None, *, recorded: bool) -> SessionInfo:
+def info_of(log: StoreLog, name: str, at: str | None, *, recorded: bool) -> SessionInfo:
     """The row of a session as of a time, or now; one that cannot be read has a `problem`."""
     try:
         return _now(log, name) if at is None else _as_of(log, name, at, recorded=recorded)
@@ -77,7 +77,7 @@ def track_of(stream: str) -> Track:
     return Track(stream, "summary", form_of("summary", VERSION, REDUCER.version))
 
 
-def _now(log: LmdbLog, name: str) -> SessionInfo:
+def _now(log: StoreLog, name: str) -> SessionInfo:
     stream = session_stream(name)
     snapshots, track = Snapshots(log, stream), track_of(stream)
     tip = log.tip(stream)
@@ -97,7 +97,7 @@ def _now(log: LmdbLog, name: str) -> SessionInfo:
     return info
 
 
-def _as_of(log: LmdbLog, name: str, at: str | int, *, recorded: bool) -> SessionInfo:
+def _as_of(log: StoreLog, name: str, at: str | int, *, recorded: bool) -> SessionInfo:
     stream = session_stream(name)
     seq = resolve(log, stream, at, recorded=recorded)
     d = Projected(log, stream).fresh(seq, NAMED).described
@@ -107,7 +107,7 @@ def _as_of(log: LmdbLog, name: str, at: str | int, *, recorded: bool) -> Session
     )
 
 
-def _first_words(log: LmdbLog, stream: str, upto: int) -> str | None:
+def _first_words(log: StoreLog, stream: str, upto: int) -> str | None:
     """What the user typed first; where nobody typed, what the assistant said or was told first."""
     said: str | None = None
     items = 0

@@ -11,10 +11,12 @@ from ..events import AnchorDeclared, Recorded
 from ..importers.names import SESSION_PREFIX, session_stream
 from ..log import source_stream
 from ..log.check import Checked, Checker, Problem
-from ..log.items import quote_of
+from ..log.items import Cited
 from ..log.items import recorded as recorded_events
-from ..log.lmdb_log import LmdbLog
+from ..log.storelog import StoreLog
 from ..projections.working import Working
+from .along import Along, Refused, Well, reference_matches
+from .calm import calm
 from .rebuilding import check_snapshots
 from .sources import PREFIX, SourceCatalogue
 
@@ -63,14 +65,17 @@ class Verified:
 
 
 def verify_log(
-    log: LmdbLog,
+    log: StoreLog,
     *,
     quick: bool = False,
     session: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Verified:
     """Check the whole store; with `session`, the references and the projection of that session only."""
-    checked = Checker(log, quick=quick, progress=progress).run()
+    along = Along(log, session_stream(session) if session else None)
+    with calm():
+        check = _checker(log)
+        checked = check(log, quick=quick, progress=progress, seen=along.see).run()
     out = Verified("sound", checked.events, checked.position, checked.digest, checked.problems)
     out.notes += [f"kind {name} is not known to this version" for name in sorted(checked.unknown)]
     out.notes += checked.notes
@@ -78,9 +83,13 @@ def verify_log(
     out.sessions, out.sources = len(streams), sum(s.startswith(PREFIX) for s in checked.tips)
     if not quick:
         wanted = [session_stream(session)] if session else streams
+        known = {} if checked.problems else _known(along, checked, wanted)
         for stream in wanted:
-            _session(log, stream, out)
-        out.problems += check_snapshots(log, wanted)
+            if stream in known:
+                _well(stream, known[stream], out)
+            else:
+                _session(log, stream, out)
+        out.problems += check_snapshots(log, [stream for stream in wanted if stream not in known])
         if not session:
             _origins(checked, out)
             _sources(log, checked, out)
@@ -90,7 +99,38 @@ def verify_log(
     return out
 
 
-def _session(log: LmdbLog, stream: str, out: Verified) -> None:
+def _checker(log: StoreLog) -> Callable[..., Checker]:
+    """What checks the records of a log: of its files, where it has any."""
+    if log.on_disk:
+        return Checker
+    from ..log.rowcheck import RowChecker
+
+    return RowChecker
+
+
+def _known(along: Along, checked: Checked, wanted: list[str]) -> dict[str, Well]:
+    """The sessions that were looked at along with their records, and with which all is well."""
+    found: dict[str, Well] = {}
+    for stream in wanted:
+        tip = checked.tips.get(stream)
+        well = along.well(stream, tip.seq) if tip else None
+        if well is not None:
+            found[stream] = well
+    return found
+
+
+def _well(stream: str, well: Well, out: Verified) -> None:
+    out.anchors += well.anchors
+    _refusals(stream, well.refused, out)
+
+
+def _refusals(stream: str, refused: Refused, out: Verified) -> None:
+    out.notes += [
+        f"stream {stream}, seq {seq}: reducer {name} refused: {why}" for seq, name, why in refused
+    ]
+
+
+def _session(log: StoreLog, stream: str, out: Verified) -> None:
     """The projection can be built, and every reference cites what is there."""
     where = f"stream {stream}"
     try:
@@ -100,26 +140,20 @@ def _session(log: LmdbLog, stream: str, out: Verified) -> None:
             if isinstance(recorded.event, AnchorDeclared):
                 out.anchors += 1
                 _references(log, recorded, out)
-        out.notes += [
-            f"{where}, seq {seq}: reducer {name} refused: {why}"
-            for seq, name, why in working.refused
-        ]
+        _refusals(stream, working.refused, out)
     except NotProjectable as fault:
         out.notes.append(str(fault))
     except EfError as fault:
         out.problems.append(Problem(str(fault), where))
 
 
-def _references(log: LmdbLog, recorded: Recorded, out: Verified) -> None:
+def _references(log: StoreLog, recorded: Recorded, out: Verified) -> None:
     assert isinstance(recorded.event, AnchorDeclared)
     h = recorded.header
     for ref in recorded.event.anchor.sources:
         where = f"stream {h.stream}, seq {h.seq}"
         try:
-            quote_of(log, ref)
-            cited = log.get(ref.stream, ref.seq).header
-            facts = cited.item.parts[ref.part] if cited.item else None
-            if facts is None or facts.channel is not ref.channel or cited.key != ref.item_key:
+            if not reference_matches(Cited(log), ref):
                 out.problems.append(
                     Problem(
                         "its reference does not match the record it cites",
@@ -148,7 +182,7 @@ def _origins(checked: Checked, out: Verified) -> None:
             )
 
 
-def _sources(log: LmdbLog, checked: Checked, out: Verified) -> None:
+def _sources(log: StoreLog, checked: Checked, out: Verified) -> None:
     """Every source can be exported as it was imported, and the sessions that it names are in the store."""
     catalogue = SourceCatalogue(log)
     try:

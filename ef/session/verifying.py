@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..errors import DamageError, EfError, NotFound, OtherStore, StoreUnavailable
 from ..log import databytes
+from ..log.birth import is_there
 from ..log.check import Problem
 from ..log.lmdb_log import LmdbLog
 from .store import Store, must_be_a_path, now_micros
@@ -22,22 +23,21 @@ def verify_path(
 ) -> Verified:
     """Verify the store in a folder; the verdict is the answer, also a bad one. Others may write to it meanwhile.
 
-    `session` may be a unique beginning of an id. Raises NotFound for a store or a session that is not there.
+    `session` may be a unique beginning of an id. Raises NotFound for a store or a session that is not there, and
+    StoreUnavailable for a folder that holds no data file, as every opening of it does.
     """
     must_be_a_path(path)
     folder = Path(path).absolute()
     data = folder / "data.mdb"
     try:
-        there = data.exists()
+        data.stat()
+    except FileNotFoundError:
+        if not is_there(
+            folder
+        ):  # raises where it is a folder of something else, or its data file is gone
+            raise _missing(path) from None
     except OSError as fault:
         return _verdict("unreadable", fault, str(data))
-    if not there:
-        raise NotFound(
-            what="store",
-            name=str(path),
-            where="the file system",
-            remedy="Give the folder of a store.",
-        )
     try:
         broken = [] if quick else _structure(folder)
         with _opened(folder, broken) as log:
@@ -54,6 +54,15 @@ def verify_path(
     if broken:
         found.verdict = "damaged"
     return found
+
+
+def _missing(path: str | Path) -> NotFound:
+    return NotFound(
+        what="store",
+        name=str(path),
+        where="the file system",
+        remedy="Give the folder of a store.",
+    )
 
 
 def _verdict(verdict: str, fault: EfError | OSError, where: str) -> Verified:

@@ -47,5 +47,31 @@ class Observers:
                 found += proposals
         return found
 
+    def dump(self) -> Any:
+        """All that they know, as a value that the codec encodes."""
+        from .every import ALL
+
+        states = [each.dump(state) for each, state in zip(ALL, self._states, strict=False)]
+        return [self._view.dump(), states]
+
+    @classmethod
+    def load(cls, value: Any) -> Observers:
+        """Observers that go on as those did that were dumped. Raises ValueError or TypeError for what is no dump."""
+        from .every import ALL
+
+        view, states = value
+        found = cls()
+        found._view = Observed.load(view)
+        if states:
+            found._states = [each.load(s) for each, s in zip(ALL, states, strict=True)]
+        return found
+
+
+def rules() -> list[list[str | int]]:
+    """Name and version of each observer's rule: another rule, another state."""
+    from .every import ALL
+
+    return [[each.rule.name, each.rule.version] for each in ALL]
+
 
 __all__ = ["Observed", "Observer", "Observers", "Proposal"]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
+from ...codec.build import maker
 from ...codec.digests import record_digest
 from ...events import (
     AnchorKey,
@@ -23,10 +25,13 @@ from ...events import (
     ToolCall,
     ToolResult,
 )
+from ..saved import checked, row_types
 
 VALUE_BYTES_MAX = 400
 ENTITY_BYTES_MAX = 160
 ANSWERED_KEPT = 512
+WAITING_KEPT = 4_096
+"""Calls that nothing ever answers do not pile up for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,23 @@ class Proposal:
     because: str | None = None
 
 
+def _as_it_is(state: Any) -> Any:
+    return state
+
+
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """initial() -> state; observe(state, exchange) -> (state, proposals). Pure; the state is taken over."""
+    """initial() -> state; observe(state, exchange) -> (state, proposals). Pure; the state is taken over.
+
+    `dump(state)` is a value that the codec encodes, and `load` makes the state of it again: it goes on as the first one
+    would have. `load` raises ValueError or TypeError for what is no dump.
+    """
 
     rule: Rule
     initial: Callable[[], Any]
     observe: Callable[[Any, Exchange], tuple[Any, list[Proposal]]]
+    dump: Callable[[Any], Any] = _as_it_is
+    load: Callable[[Any], Any] = _as_it_is
 
 
 class Observed:
@@ -89,21 +104,56 @@ class Observed:
         """The exchanges that an item completes; `replaces`: it gives an earlier item other content."""
         for n, part in enumerate(reading.parts):
             if part.call is not None:
-                answered = replaces and part.call.call_id in self._answered
-                (self._answered if answered else self._waiting)[part.call.call_id] = part.call
+                if replaces and part.call.call_id in self._answered:
+                    self._answered[part.call.call_id] = part.call
+                else:
+                    _last(self._waiting, part.call, WAITING_KEPT)
             elif part.kind is PartKind.TOOL_RESULT and part.result is not None:
                 call = self._waiting.pop(part.result.call_id, None)
                 if call is None and replaces:
                     call = self._answered.get(part.result.call_id)
                 if call is not None:
-                    self._answer(call)
+                    _last(self._answered, call, ANSWERED_KEPT)
                     yield Exchange(call, part.result, n, part.channel)
 
-    def _answer(self, call: ToolCall) -> None:
-        self._answered.pop(call.call_id, None)
-        self._answered[call.call_id] = call
-        if len(self._answered) > ANSWERED_KEPT:
-            del self._answered[next(iter(self._answered))]
+    def dump(self) -> Any:
+        """All of it, as a value that the codec encodes."""
+        return [[_row(c) for c in calls.values()] for calls in (self._waiting, self._answered)]
+
+    @classmethod
+    def load(cls, value: Any) -> Observed:
+        """The view out of a dump. Raises ValueError or TypeError for what is none."""
+        found = cls()
+        found._waiting, found._answered = (
+            {call.call_id: call for call in map(_call, rows)} for rows in value
+        )
+        return found
+
+
+def _last(calls: dict[str, ToolCall], call: ToolCall, most: int) -> None:
+    """The call becomes the newest; the oldest go beyond `most`."""
+    calls.pop(call.call_id, None)
+    calls[call.call_id] = call
+    if len(calls) > most:
+        del calls[next(iter(calls))]
+
+
+_BYTES = (bytes, NoneType)
+_CALL = row_types(bytes, bytes, bytes, _BYTES, _BYTES, _BYTES, bool, _BYTES, bytes)
+_tool_call = maker(ToolCall)
+
+
+def _row(c: ToolCall) -> list[Any]:
+    """A call as a list; its fields in order. Its texts come from outside, and may hold what is no valid UTF-8."""
+    fields = (c.call_id, c.name, c.action, c.command, c.path, c.text, c.background, c.cwd, c.given)
+    return [f.encode("utf-8", "surrogatepass") if isinstance(f, str) else f for f in fields]
+
+
+def _call(row: Any) -> ToolCall:
+    fields = checked(row, _CALL)
+    return _tool_call(
+        *(f.decode("utf-8", "surrogatepass") if isinstance(f, bytes) else f for f in fields)
+    )
 
 
 _SPELT = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160))} | {

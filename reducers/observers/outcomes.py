@@ -8,7 +8,10 @@ Refuses: errors with an empty text (there is nothing to quote).
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...events import AnchorKey, Authority, Channel, Kind, Rule
+from ..saved import texts
 from .contract import ENTITY_BYTES_MAX, Exchange, Observer, Proposal, first_line, plain
 from .testruns import test_runs
 
@@ -61,5 +64,9 @@ def _observe(failing: set[str], seen: Exchange) -> tuple[set[str], list[Proposal
     ]
 
 
-OUTCOMES = Observer(RULE, set, _observe)
+def _load(value: Any) -> set[str]:
+    return set(texts(value))
+
+
+OUTCOMES = Observer(RULE, set, _observe, sorted, _load)
 """The observer of tool errors."""

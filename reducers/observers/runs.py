@@ -68,5 +68,13 @@ def _names(failing: tuple[str, ...] | None) -> list[str] | None:
     return [*names, f"… and {more} more"] if more else names
 
 
-RUNS = Observer(RULE, list, _observe)
+def _dump(home: list[str]) -> Any:
+    return [folder.encode("utf-8", "surrogatepass") for folder in home]
+
+
+def _load(value: Any) -> list[str]:
+    return [folder.decode("utf-8", "surrogatepass") for folder in value]
+
+
+RUNS = Observer(RULE, list, _observe, _dump, _load)
 """The observer of test runs."""

@@ -221,7 +221,12 @@ def test_audit_shows_a_quote_line_by_line_and_of_the_exact_bytes(ef: Run) -> Non
         ('{"a": [], "b": null}', {"a": [], "b": None}, "a none, b unknown"),
         ("NaN", "NaN", '"NaN"'),
         ("-5", -5, "-5"),
-        ("[" * 5000, "[" * 5000, None),
+        ("[1, 2", "[1, 2", None),
+        ('{"a": 1, "a": 2', '{"a": 1, "a": 2', None),
+        ('"[[NaN]]"', "[[NaN]]", None),
+        ("[" * 50, "[" * 50, None),
+        ('{"a": "[[[[", "b": {"a": 1}}', {"a": "[[[[", "b": {"a": 1}}, None),
+        ("-Infinity", "-Infinity", None),
     ],
 )
 def test_declare_takes_json_or_text(

@@ -66,6 +66,15 @@ def test_what_cannot_be_stored_ends_with_65(ef: Run, copied: Path) -> None:
     refused(ef(*words, "4.5", store=copied), 65, "InputRefused", "float")
     deep = "[" * 70 + "]" * 70
     refused(ef(*words, deep, store=copied), 65, "InputRefused", "nesting is deeper than 32")
+    for value, why in (
+        ("[" * 5000, "nesting is deeper than 32"),
+        ('{"a":' * 5000 + "1" + "}" * 5000, "nesting is deeper than 32"),
+        ('{"b": [{"a": 1, "c": 2, "a": 1}]}', "key 'a' more than once"),
+        ("[1, NaN]", "NaN is no number of JSON"),
+        ('{"a": -Infinity}', "-Infinity is no number of JSON"),
+        ("9" * 5000, "thousands of digits"),
+    ):
+        refused(ef(*words, value, store=copied), 65, "InputRefused", why)
     cited = ["--quote", "never said", "--source", "5"]
     refused(ef(*words, "4", *cited, store=copied), 65, "InputRefused", "does not hold that quote")
     assert ef(*words, "4", store=copied).code == 0

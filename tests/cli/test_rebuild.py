@@ -16,7 +16,7 @@ from tests.session.longer import NAME, STREAM, made, projections
 
 from .conftest import SESSION, Run
 
-PROJECTIONS = ["surface", "heads", "described", "clocks", "outline"]
+PROJECTIONS = ["surface", "heads", "described", "clocks", "outline", "observers"]
 
 
 @pytest.fixture(scope="module")
@@ -34,20 +34,32 @@ def test_it_names_each_projection_and_keeps_it(ef: Run, store: Path) -> None:
     first = ef("rebuild", store=store)
     assert first.code == 0, first.err
     lines = first.text.splitlines()
-    assert lines[0].split() == "session projection events seconds digest kept differed".split()
-    assert [line.split()[1] for line in lines[1:6]] == PROJECTIONS
+    assert (
+        lines[0].split()
+        == "session projection events seconds digest compared differed kept".split()
+    )
+    assert [line.split()[1] for line in lines[1:7]] == PROJECTIONS
     assert lines[-1] == "nothing was kept before"
     assert (store / "projections").is_dir()
     second = ef("rebuild", store=store)
-    assert second.text.splitlines()[-1] == "10 snapshots compared, none differed"
+    assert second.text.splitlines()[-1] == "12 snapshots compared, none differed"
 
 
 def test_json_has_the_fields_of_each(ef: Run, store: Path) -> None:
     found = ef("rebuild", NAME[:2], "--json", store=store).json["projections"]
     assert [each["name"] for each in found] == PROJECTIONS
     for each in found:
-        assert set(each) == {"session", "name", "events", "seconds", "digest", "kept", "differed"}
-        assert (each["session"], each["kept"], each["differed"]) == (NAME, 0, [])
+        assert set(each) == {
+            "session",
+            "name",
+            "events",
+            "seconds",
+            "digest",
+            "compared",
+            "differed",
+            "kept",
+        }
+        assert (each["session"], each["compared"], each["differed"]) == (NAME, 0, [])
         assert each["events"] >= 2_100
         assert isinstance(each["seconds"], float)
 

@@ -127,6 +127,8 @@ def test_options_of_ef_stand_before_or_behind_the_command(ef: Run, imported: Pat
 
 
 def test_the_store_is_that_of_the_environment_then_the_platforms(ef: Run, tmp_path: Path) -> None:
+    for how in ({"store": None, "env": {"EF_STORE": ":memory:"}}, {"store": ":memory:"}):
+        assert "would end with this command" in ef("sessions", **how).err
     given = ef("sessions", store=None, env={"EF_STORE": str(tmp_path / "mine")})
     assert str(tmp_path / "mine") in given.err
     if os.name == "posix":

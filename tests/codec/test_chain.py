@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ef.codec.chain import link_of
+from ef.codec.chain import link_of, seq_bytes
 from ef.codec.record import encode_header
 from tests.codec import samples
 
@@ -59,3 +59,11 @@ def test_no_change_of_a_byte_and_no_cut_makes_it_raise() -> None:
             changed[at] = value
             link_of(bytes(changed))
             link_of(bytes(changed[: at + 1]))
+
+
+@pytest.mark.parametrize("seq", [0, 1, 23, 24, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, 2**63])
+def test_a_seq_stands_in_a_header_as_it_is_expected_to(seq: int) -> None:
+    header = plain(stream="s" * 30, seq=seq)
+    link = link_of(header)
+    assert link is not None and header.startswith(seq_bytes(seq), link.seq_at)
+    assert not header.startswith(seq_bytes(seq + 1), link.seq_at)

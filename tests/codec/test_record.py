@@ -326,6 +326,12 @@ def test_a_body_that_is_not_what_its_header_says_is_damage(
         unpack(plain, encoding, stored)
 
 
+@pytest.mark.parametrize("level", range(10))
+def test_a_body_that_was_compressed_at_any_level_is_read(level: int) -> None:
+    assert unpack(PLAIN, "zlib", zlib.compress(PLAIN, level)) == PLAIN
+    assert record.pack_body(PLAIN, where="here", level=level)[0] == ("zlib" if level else "none")
+
+
 def test_the_commitment_is_checked_before_anything_is_decompressed() -> None:
     header = body_header(PLAIN, "zlib", PACKED)
     assert record.unpack_body(header, SALT, PACKED, where="here") == PLAIN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import ef
 from ef.errors import KeyConflict, UsageError
-from ef.integrations.opentelemetry import instrument
+from ef.integrations.opentelemetry import COUNTS, SECONDS, instrument
 
 
 class Watched:
@@ -74,6 +75,9 @@ def test_appends_groups_and_failures_are_counted(watched: Watched) -> None:
     assert (points["ef.group.records"].sum, points["ef.group.records"].max) == (11, 9)
     assert points["ef.group.prepare.duration"].count == points["ef.group.flush.duration"].count == 2
     assert points["ef.append.failed"].value == 1
+    for name in ("ef.append.duration", "ef.group.flush.duration", "ef.group.prepare.duration"):
+        assert points[name].explicit_bounds == tuple(SECONDS), name
+    assert points["ef.group.requests"].explicit_bounds == tuple(COUNTS)
     assert points["ef.log.bytes"].value > 11 * 100
     assert points["ef.append.waiting"].value == 0
     assert points["ef.tip.lag"].value >= 0
@@ -91,6 +95,36 @@ def test_a_projection_that_is_built_is_a_span(watched: Watched) -> None:
     assert spans and spans[0].attributes is not None
     assert spans[0].attributes["ef.stream"] == "session/one"
     assert watched.points()["ef.rebuild.duration"].count == len(spans)
+
+
+def test_the_page_lists_every_metric_with_its_unit_and_no_other(watched: Watched) -> None:
+    session = watched.store.session("one")
+    for name in ("a", "a"):
+        session.append({"role": "user", "content": "Hello."}, key=name)
+    with pytest.raises(KeyConflict):
+        session.append({"role": "user", "content": "Other."}, key="a")
+    session.state()
+    data = watched.reader.get_metrics_data()
+    assert data is not None
+    found = {
+        m.name: m.unit for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics
+    }
+    page = (Path(__file__).resolve().parents[2] / "docs" / "observability.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(ef\.[a-z.]+)` \| (?:histogram|counter|gauge) \| (\S+) \|", page, re.M)
+    assert dict(rows) == found
+    spans = re.findall(r"^\| `(ef\.[a-z.]+)` \| (`[^|]+`) \|", page, re.M)
+    attributes = {name: set(re.findall(r"`([^`]+)`", words)) for name, words in spans}
+    assert attributes == {
+        span.name: set(span.attributes or {}) for span in watched.spans.get_finished_spans()
+    }
+
+
+def test_a_store_in_memory_is_measured_as_far_as_there_is_something(watched: Watched) -> None:
+    with ef.open(":memory:") as store:
+        stop = instrument(store, meter_provider=watched.meters, tracer_provider=watched.tracers)
+        store.session("one").append({"role": "user", "content": "Hello."})
+        assert watched.points()["ef.append.duration"].count == 1
+        stop()
 
 
 def test_what_was_stopped_hears_nothing_more_and_can_begin_again(watched: Watched) -> None:

@@ -16,13 +16,14 @@ from pathlib import Path
 import pytest
 from eventsourcing.persistence import StoredEvent, Tracking
 
-from ef.errors import StoreUnavailable
+from ef.errors import Damaged, NotFound
 from ef.log import points
 from ef.log.base import Record
 from ef.log.lmdb_log import LmdbLog
 from ef.log.recorder import LmdbApplicationRecorder, LmdbProcessRecorder
+from ef.log.rows import U64
 from ef.log.subscription import Subscription
-from tests.log.build import checked, opened, running, says, title
+from tests.log.build import checked, filled, opened, raw, running, says, title
 
 SECONDS = 60
 WRITERS, BATCHES = 3, 25
@@ -259,12 +260,46 @@ def test_stop_ends_a_subscription_that_waits_and_it_is_woken_no_more(tmp_path: P
         assert next(records, None) is None
 
 
-def test_a_subscription_to_a_log_that_was_closed_says_so(tmp_path: Path) -> None:
+def test_a_subscription_to_a_log_that_was_closed_has_ended(tmp_path: Path) -> None:
     log = opened(tmp_path / "store")
     with Subscription(log) as records:
+        log.append([title("session/a", "k")])
         log.close()
-        with pytest.raises(StoreUnavailable):
+        assert list(records) == []
+
+
+def test_a_subscription_whose_log_is_closed_while_it_reads_has_ended(tmp_path: Path) -> None:
+    log = opened(tmp_path / "store")
+    log.append([title("session/a", "k")])
+
+    def closing() -> Iterator[Record]:
+        log.close()
+        yield log.at(1)
+
+    records = Subscription(log)
+    records._records = closing()
+    assert list(records) == []
+
+
+def test_a_damaged_record_ends_a_subscription_with_its_error_behind_those_before_it(
+    tmp_path: Path,
+) -> None:
+    path = filled(tmp_path / "store", 9)
+    with raw(path) as store:
+        store.put(b"log", U64.pack(5), store.rows(b"log")[U64.pack(5)][:-1])
+    with opened(path) as log, Subscription(log, after=0) as records:
+        assert [next(records).position for _ in range(4)] == [1, 2, 3, 4]
+        with pytest.raises(Damaged, match="position 5"):
             next(records)
+        with Subscription(log, after=5) as behind:
+            assert next(behind).position == 6
+
+
+def test_a_subscription_begins_no_further_than_the_log_has_come(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as log:
+        with pytest.raises(NotFound, match="0 to 0"):
+            Subscription(log, after=1)
+        Subscription(log, after=0).stop()
 
 
 def test_a_process_s_notifications_pass_over_its_tracking(tmp_path: Path) -> None:

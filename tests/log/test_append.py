@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from ef import events as ev
 from ef.codec.digests import ZERO, event_uuid
+from ef.codec.record import LEVEL, LEVEL_KEPT
 from ef.errors import InputRefused, KeyConflict, NotFound, TipConflict
 from ef.log.base import EMPTY, Appended, Draft, Tip
 from ef.log.lmdb_log import PAGE_RECORDS, LmdbLog
@@ -75,6 +77,17 @@ def test_all_of_a_batch_or_nothing_is_kept(log: LmdbLog) -> None:
         1,
         2,
     ]
+
+
+def test_source_lines_are_compressed_harder_than_what_somebody_waits_for(log: LmdbLog) -> None:
+    data = b"".join(b"%d of many lines, and %d\n" % (n, n * n) for n in range(900))
+    lines = Draft("source/x", "0", ev.SourceLines(data), ev.Channel.IMPORTER)
+    log.append([lines, item("s", "a", data)])
+    kept, waited_for = log.get("source/x", 1), log.get("s", 1)
+    assert kept.frame.body == zlib.compress(data, LEVEL_KEPT)
+    assert waited_for.frame.body == zlib.compress(data, LEVEL)
+    assert len(kept.frame.body) < len(waited_for.frame.body)
+    assert log.body(kept) == log.body(waited_for) == data
 
 
 def test_an_empty_batch_writes_nothing(log: LmdbLog) -> None:

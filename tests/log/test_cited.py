@@ -74,7 +74,7 @@ def test_an_item_that_is_cited_often_is_read_once(log: Counted) -> None:
 def test_no_more_is_kept_of_them_than_a_bound(
     log: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(items, "CITED_BYTES_MAX", 2 * len(TEXTS[0]) + 8)
+    monkeypatch.setattr(items, "CITED_BYTES_MAX", 2 * (len(TEXTS[0]) + items.ITEM_BYTES) + 8)
     refs = [ref(log, seq) for seq in (1, 2, 3, 1, 3, 3)]
     log.asked.clear()
     cited = Cited(log)

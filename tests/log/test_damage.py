@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from ef.codec import cbor
 from ef.codec.record import FRAME
 from ef.errors import Damaged, EfError, NotFound, RolledBack
-from ef.log.base import Draft, Tip
+from ef.log.base import Draft, Record, Tip
 from ef.log.check import PROBLEMS_MAX, Checker
 from ef.log.lmdb_log import LmdbLog
 from ef.log.pages import DataFile
@@ -71,6 +71,17 @@ def damaged(path: Path) -> dict[str, str]:
     return dict.fromkeys(answers(path), "Damaged")
 
 
+def drained(records: Iterator[Record]) -> tuple[list[int], str]:
+    """The positions of the records that come, and the damage that they end with."""
+    found: list[int] = []
+    try:
+        for record in records:
+            found.append(record.position)
+    except Damaged as fault:
+        return found, str(fault)
+    return found, ""
+
+
 # -- flipped bits -----------------------------------------------------------------------------------------------
 
 
@@ -103,6 +114,26 @@ def test_the_records_around_a_damaged_one_are_still_read(tmp_path: Path) -> None
         assert [r.header.seq for r in log.read(STREAM, after=3)] == [4, 5]
         log.append([title(STREAM, "on")])
     assert checked(path).events == 6
+
+
+def test_what_is_sound_before_a_damaged_record_is_given_out_before_the_error(
+    tmp_path: Path,
+) -> None:
+    path = filled(tmp_path / "store", 20)
+    with raw(path) as store:
+        store.put(b"log", at(14), store.rows(b"log")[at(14)][:-1])
+    with opened(path) as log:
+        ways: dict[str, tuple[Iterator[Record], list[int]]] = {
+            "all": (log.all(), list(range(14))),
+            "read": (log.read(STREAM), list(range(1, 14))),
+            "stored": (log.stored(STREAM), list(range(1, 14))),
+            "back": (log.stored(STREAM, back=True), list(range(20, 14, -1))),
+            "behind": (log.read(STREAM, after=14), list(range(15, 21))),
+        }
+        for name, (records, wanted) in ways.items():
+            found, why = drained(records)
+            assert found == wanted, name
+            assert ("14" in why) is (name != "behind")
 
 
 def test_a_quick_check_sees_headers_and_chain_but_no_bodies_and_no_indexes(tmp_path: Path) -> None:

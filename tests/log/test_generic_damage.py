@@ -30,6 +30,21 @@ def log(recorder: Hooked) -> Iterator[GenericLog]:
         yield found
 
 
+def test_what_is_sound_before_a_damaged_record_is_given_out_before_the_error(
+    recorder: Hooked, log: GenericLog
+) -> None:
+    log.append([title("s", str(n)) for n in range(20)])
+    sound = recorder.state("s", 14)
+    recorder.change("s", 14, sound[:-1])
+    records = log.read("s")
+    assert [next(records).header.seq for _ in range(13)] == list(range(1, 14))
+    with pytest.raises(Damaged, match="seq 14"):
+        next(records)
+    assert [record.header.seq for record in log.read("s", after=15)] == list(range(16, 21))
+    recorder.change("s", 14, sound)
+    assert len(list(log.read("s"))) == 20
+
+
 # -- damage of the index rows -----------------------------------------------------------------------------------
 
 

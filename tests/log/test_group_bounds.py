@@ -233,7 +233,7 @@ def test_an_interrupt_while_a_caller_writes_leaves_the_store_usable(tmp_path: Pa
         with pytest.raises(KeyboardInterrupt):
             log.committer.run(request)
         with pytest.raises(KeyboardInterrupt):
-            request.future.result(SECONDS)
+            request.outcome()
         assert log.append([title("s", "on")])[0].seq == 1
 
 

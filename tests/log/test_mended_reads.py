@@ -237,7 +237,7 @@ def foreign_database(path: Path) -> None:
     [
         (no_tip, "the file tip is not there: "),
         (garbage_tip, "the file tip cannot be read: "),
-        (folder_tip, "the file tip cannot be read: "),
+        (folder_tip, "the file tip is a folder: "),
         (open_folder, "the folder has mode 0755; ef makes it 0700"),
         (open_file, "the data file has mode 0644; ef makes it 0600"),
         (foreign_database, "the data file holds a database b'theirs' that is not ef's"),

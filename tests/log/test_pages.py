@@ -103,7 +103,8 @@ def test_a_file_that_was_cut_serves_every_record_that_is_left(tmp_path: Path) ->
     data = (path / "data.mdb").read_bytes()
     with DataFile(path / "data.mdb") as file:
         pages = {e.key: max(e.pages) for e in file.entries(file.roots()[b"log"])}
-    for size in (len(data) // 2, len(data) * 3 // 4, len(data) * 9 // 10 + 100):
+    ends = sorted(pages.values())
+    for size in (PAGE * ends[60], PAGE * ends[100] + 100, PAGE * ends[-1]):
         (path / "data.mdb").write_bytes(data[:size])
 
         def served() -> int:

@@ -15,7 +15,7 @@ from ef.log.ahead import Ahead
 from ef.log.base import EMPTY, Draft
 from ef.log.lmdb_env import LmdbEnv
 from ef.log.lmdb_log import LmdbLog
-from ef.log.transactions import ReadGate
+from ef.log.transactions import ReadGate, Reading
 from ef.log.writer import OPTIMISTIC_TRIES
 from tests.log.build import checked, in_child, item, opened, run, running, says, title
 
@@ -89,7 +89,8 @@ def test_a_map_that_grows_waits_for_the_reads_of_other_threads(tmp_path: Path) -
 def test_a_gate_lets_nobody_in_while_somebody_is_alone_but_who_is_in_already() -> None:
     gate = ReadGate()
     order: list[str] = []
-    gate.enter()
+    one, two, three = Reading(), Reading(), Reading()
+    gate.enter(one)
     assert gate.nested()
 
     def grow() -> None:
@@ -98,9 +99,9 @@ def test_a_gate_lets_nobody_in_while_somebody_is_alone_but_who_is_in_already() -
 
     def read() -> None:
         assert not gate.nested()
-        gate.enter()
+        gate.enter(three)
         order.append("read")
-        gate.leave()
+        gate.leave(three)
 
     grower = threading.Thread(target=grow)
     grower.start()
@@ -108,11 +109,13 @@ def test_a_gate_lets_nobody_in_while_somebody_is_alone_but_who_is_in_already() -
         time.sleep(0.001)
     reader = threading.Thread(target=read)
     reader.start()
-    gate.enter()  # a second read of this thread must not wait for the one who waits for the first
-    gate.leave()
+    gate.enter(
+        two
+    )  # a second read of this thread must not wait for the one who waits for the first
+    gate.leave(two)
     time.sleep(0.05)
     assert order == []
-    gate.leave()
+    gate.leave(one)
     grower.join(10)
     reader.join(10)
     assert order == ["alone", "read"] and not gate.nested()

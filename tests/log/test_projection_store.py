@@ -176,7 +176,9 @@ def test_where_it_cannot_be_written_nothing_fails(tmp_path: Path) -> None:
     assert not store.keep(TRACK, 1, DIGEST, DATA)
     (tmp_path / "gone").mkdir()
     (tmp_path / "gone" / "projections").write_text("a file stands in its way")
-    assert store.writable()
+    assert store.obstacle() == (
+        "it is not a folder", "Move it away: the folder is made anew."
+    )  # fmt: skip
     assert not store.keep(TRACK, 1, DIGEST, DATA)
     assert store.seqs(TRACK) == []
     store.prune("session/a", {})
@@ -186,10 +188,19 @@ def test_where_it_cannot_be_written_nothing_fails(tmp_path: Path) -> None:
 def test_a_draft_that_cannot_be_finished_is_taken_away(kept: ProjectionStore) -> None:
     file_of(kept).unlink()
     (file_of_folder := next(kept.path.glob("*/*")) / "1000").mkdir()
+    (file_of_folder / "mine").touch()
     assert not kept.keep(TRACK, 1_000, DIGEST, DATA)
     assert [p.name for p in file_of_folder.parent.iterdir()] == ["1000"]
     assert kept.read(TRACK, 1_000, DIGEST) is None
     assert kept.size(TRACK, 1_000) == 0
+    with pytest.raises(OSError, match="not empty") as caught:
+        kept.put(TRACK, 1_000, DIGEST, DATA)
+    assert caught.value.filename == str(file_of_folder)
+    kept.take_away(TRACK, 1_000)
+    kept.prune(TRACK.stream, {})
+    assert (file_of_folder / "mine").exists()
+    (file_of_folder / "mine").unlink()
+    assert kept.keep(TRACK, 1_000, DIGEST, DATA)
 
 
 def test_the_last_room_of_a_disk_is_left_to_the_log(

@@ -41,6 +41,7 @@ def used(store: Store) -> tuple[object, ...]:
     result = store.import_file(TRANSCRIPT)
     assert store.import_file(TRANSCRIPT).relation == "same"
     assert store.export_original(result.source) == TRANSCRIPT.read_bytes()
+    assert store.verify().ok and store.verify(quick=True).ok
     states = {name: store.session(name).state().digest for name in store.session_names()}
     return seqs, result.records, sorted(states.items()), session.context().messages
 

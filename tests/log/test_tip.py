@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -279,3 +280,41 @@ def test_a_log_that_was_closed_twice_in_a_child_is_still_open_here(tmp_path: Pat
     log.append([title("s", "b")])
     log.close()
     assert opened_tip(tmp_path / "store") == tip_of(tmp_path / "store")
+
+
+def test_what_is_put_in_the_place_of_the_file_is_healed_by_the_next_move(tmp_path: Path) -> None:
+    def folder(path: Path) -> None:
+        path.mkdir()
+
+    def linked(path: Path) -> None:
+        path.symlink_to(path.with_name("nowhere"))
+
+    for number, put in enumerate((folder, linked, os.mkfifo, Path.touch), 1):
+        (tmp_path / "tip").unlink(missing_ok=True)
+        put(tmp_path / "tip")
+        assert tip_of(tmp_path) is None, "and nothing is waited for"
+        TipFile(tmp_path).moved(number, D1)
+        assert tip_of(tmp_path) == (number, D1)
+        assert [p.name for p in tmp_path.iterdir()] == ["tip"]
+
+
+def test_a_folder_that_holds_something_is_left_and_named(tmp_path: Path) -> None:
+    (tmp_path / "tip").mkdir()
+    (tmp_path / "tip" / "mine").write_text("mine")
+    tip = TipFile(tmp_path)
+    tip.moved(1, D1)
+    assert (tmp_path / "tip" / "mine").read_text() == "mine"
+    assert [p.name for p in tmp_path.iterdir()] == ["tip"], "no draft is left"
+    what, remedy = tip.remark() or ("", "")
+    assert "is a folder" in what and remedy.startswith("Move that folder away")
+    (tmp_path / "tip").rename(tmp_path / "elsewhere")
+    tip.moved(2, D1)
+    tip.flush()
+    assert tip_of(tmp_path) == (2, D1) and tip.remark() is None
+
+
+def test_a_file_that_is_linked_to_is_read(tmp_path: Path) -> None:
+    TipFile(tmp_path).moved(1, D1)
+    (tmp_path / "tip").rename(tmp_path / "kept")
+    (tmp_path / "tip").symlink_to("kept")
+    assert tip_of(tmp_path) == (1, D1)

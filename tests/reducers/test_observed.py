@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ef.codec import cbor
 from ef.events import Part, PartKind, Reading
-from ef.reducers.observers import Observers
+from ef.reducers.observers import Observers, contract
 from ef.reducers.observers.contract import ANSWERED_KEPT, Observed
 from tests.reducers.test_observers import RED, call, result, said
 
@@ -66,3 +73,62 @@ def test_a_copy_goes_on_by_itself() -> None:
     assert first.item(Reading("r", (result(RED, "b", error=True, code=1),)))
     assert said(first.item(Reading("r", fine))) != {}, "what the copy saw is not known here"
     assert first.item(Reading("r", (Part(PartKind.TEXT, fine[0].channel, "x"),))) == []
+
+
+def again(observers: Observers) -> Observers:
+    """Observers out of the bytes of a dump."""
+    return Observers.load(cbor.decode(cbor.encode(observers.dump())))
+
+
+TEXTS = st.text(st.characters(), max_size=8)
+CALLS = st.builds(
+    call,
+    st.sampled_from("abc"),
+    TEXTS,
+    st.sampled_from(["shell", "read", "write", "edit", "other"]),
+    command=st.none() | st.sampled_from(["make", "pytest", "cd x && pytest -q a.py"]) | TEXTS,
+    path=st.none() | st.sampled_from(["x.py", "\ud800"]),
+    text=st.none() | TEXTS,
+    cwd=st.none() | st.sampled_from(["/home/a", "/b\udc80"]),
+    background=st.booleans(),
+    given=TEXTS,
+)
+RESULTS = st.builds(
+    result, st.sampled_from([RED, "3 passed in 0.1s", "fine", ""]), st.sampled_from("abc"), error=st.booleans()
+)  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(CALLS | RESULTS, st.booleans()), max_size=14))
+def test_observers_that_were_loaded_go_on_as_the_first_would_have(
+    items: list[tuple[Part, bool]],
+) -> None:
+    first, reloaded = Observers(), Observers()
+    for part, replaces in items:
+        reading = Reading("r", (part,))
+        proposed = first.item(reading, replaces=replaces)
+        assert reloaded.item(reading, replaces=replaces) == proposed
+        reloaded = again(reloaded)
+        assert reloaded.dump() == first.dump()
+
+
+def test_calls_that_nothing_answers_are_kept_up_to_a_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(contract, "WAITING_KEPT", 3)
+    seen = Observed()
+    for call_id in "abacd":
+        pairs(seen, call(call_id))
+    assert [call_id for call_id in "abcd" if seen.call(call_id)] == ["a", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[], [[[], []]], [[[], [], []], []], [[[["a"]], []], []], [[[], []], [[], []]],
+     [[[], []], [[], ["x", 1], None]], [[[["a"] * 9], []], []], 7],
+)  # fmt: skip
+def test_what_is_no_dump_is_refused(value: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Observers.load(value)
+    assert Observers.load([[[], []], []]).dump() == [[[], []], []]
+    assert Observers.load([[[], []], [[], ["x"], None]]).dump() == [[[], []], [[], ["x"], None]]

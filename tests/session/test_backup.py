@@ -179,10 +179,40 @@ def test_a_full_disk_is_told_and_leaves_no_half_copy(tmp_path: Path) -> None:
                 return str(fault)
             return ""
 
-    assert "no backup was made at" in in_child(limited)
+    said = in_child(limited)
+    assert "no backup was made at" in said
+    assert "File too large" in said and "ulimit -f" in said
     assert [p.name for p in tmp_path.iterdir()] == ["store"]
     with ef.open(path) as store:
         store.backup(tmp_path / "copy")
+
+
+def test_of_two_backups_at_once_to_one_place_the_second_is_told_that_it_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ef.open(store_of(tmp_path / "store")) as store:
+        copy_to = LmdbEnv.copy_to
+
+        def meanwhile(self: LmdbEnv, target: Path) -> None:
+            copy_to(self, target)
+            monkeypatch.undo()
+            store.backup(tmp_path / "copy")
+
+        monkeypatch.setattr(LmdbEnv, "copy_to", meanwhile)
+        with pytest.raises(BackupFailed, match=r"it is there already.* Give a new path"):
+            store.backup(tmp_path / "copy")
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["copy", "store"]
+        assert verify_path(tmp_path / "copy").ok
+        store.backup(tmp_path / "other")
+
+
+def test_a_backup_below_a_plain_file_is_told_what_to_give(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with ef.open(store_of(tmp_path / "store", 1)) as store:
+        with pytest.raises(BackupFailed, match="give a path below a folder"):
+            store.backup(tmp_path / "file" / "copy")
+        store.backup(tmp_path / "folder" / "copy")
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_store_that_was_closed_is_not_copied(tmp_path: Path) -> None:

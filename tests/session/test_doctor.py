@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ef.log.tipfile import TipFile
 from ef.session.doctor import Finding, doctor
 from ef.session.processes import lock_holder, users
 from ef.session.surroundings import file_system, package
@@ -182,10 +183,40 @@ def test_the_tip_file_is_looked_at(tmp_path: Path) -> None:
     tip = (path / "tip").read_text()
     (path / "tip").write_text(tip.replace("ef-tip 1 5", "ef-tip 1 9"))
     assert "its tip was once at 9: rolled back" in said(doctor(path), "error")
-    (path / "tip").write_text(tip.replace("ef-tip 1 5", "ef-tip 1 3"))
+    with opened(path) as log:
+        third = f"ef-tip 1 3 {log.at(3).digest.hex()} {log.store_id}\n"
+    (path / "tip").write_text(third)
     assert "the tip file is 2 records behind" in said(doctor(path), "ok")
     (path / "tip").unlink()
     assert "would not be noticed" in said(doctor(path), "warning")
+
+
+def test_a_data_file_that_is_not_the_one_the_tip_speaks_of_is_an_error(tmp_path: Path) -> None:
+    path, other = filled(tmp_path / "store"), filled(tmp_path / "other")
+    assert worst(path) == worst(other) == ""
+    own, theirs = (path / "data.mdb").read_bytes(), (other / "data.mdb").read_bytes()
+    (path / "data.mdb").write_bytes(theirs)
+    found = said(doctor(path), "error")
+    assert "the file tip is of the store" in found and "delete the file tip" in found
+    (path / "data.mdb").write_bytes(own)
+    position, digest = TipFile(path).read() or (0, b"")
+    line = (path / "tip").read_text()
+    (path / "tip").write_text(line.replace(digest.hex(), "ab" * 32))
+    found = said(doctor(path), "error")
+    assert f"its position {position} held another record once: rolled back" in found
+    (path / "tip").write_text(line)
+    assert worst(path) == ""
+
+
+def test_what_is_in_the_place_of_the_tip_file_is_named(tmp_path: Path) -> None:
+    path = filled(tmp_path / "store")
+    (path / "tip").unlink()
+    (path / "tip").mkdir()
+    found = said(doctor(path), "warning")
+    assert "the file tip is a folder" in found and "-> Move that folder away" in found
+    (path / "tip").rmdir()
+    os.mkfifo(path / "tip")
+    assert "the file tip cannot be read" in said(doctor(path), "warning")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 import ef
 from ef.codec import kinds
-from ef.errors import CannotWrite
+from ef.errors import RebuildFailed
 from ef.events import Channel, UnknownEvent
 from ef.log import Draft
 from ef.log.items import recorded
@@ -32,8 +32,8 @@ def test_a_rebuild_says_when_nothing_can_be_kept(
     store: ef.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert store.rebuild()
-    monkeypatch.setattr(ProjectionStore, "writable", lambda *_: False)
-    with pytest.raises(CannotWrite):
+    monkeypatch.setattr(ProjectionStore, "obstacle", lambda *_: ("it is so", "Do that."))
+    with pytest.raises(RebuildFailed, match="it is so"):
         store.rebuild()
 
 
@@ -48,22 +48,26 @@ def test_a_rebuild_compares_keeps_and_takes_away_the_rest(store: ef.Store) -> No
     (older / "1000").write_bytes(b"old")
     done: list[int] = []
     found = store.rebuild(progress=done.append)
-    assert names(found) == ["surface", "heads", "described", "clocks", "outline"]
+    assert names(found) == ["surface", "heads", "described", "clocks", "outline", "observers"]
     assert {each.session for each in found} == {NAME}
     assert {each.events for each in found} == {store.session(NAME).seq}
     assert all(each.seconds > 0 and len(each.digest) == 64 for each in found)
-    assert [each.kept for each in found] == [3] * 5
+    assert [each.compared for each in found] == [3, 3, 3, 3, 3, 0]
     assert not any(each.differed for each in found)
     assert done == sorted(done)
     assert done[-1] == store.session(NAME).seq
     assert not older.exists()
     after = {f: f.read_bytes() for f in files(store)}
-    assert after == {f: data for f, data in before.items() if "summary" not in str(f)}
+    before = {f: data for f, data in before.items() if "summary" not in str(f)}
+    assert {f: data for f, data in after.items() if "observers" not in str(f)} == before
+    assert len(after) == len(before) + 3, (
+        "what observers know is kept by a rebuild, or by who appends"
+    )
     digests = [each.digest for each in found]
     projections(store).drop()
     cold = store.rebuild(NAME[:3])
     assert [each.digest for each in cold] == digests
-    assert [each.kept for each in cold] == [0] * 5
+    assert [each.compared for each in cold] == [0] * 6
     assert {f: f.read_bytes() for f in files(store)} == after
 
 
@@ -83,8 +87,10 @@ def test_a_rebuild_says_what_differed_and_puts_it_right(store: ef.Store) -> None
     assert not found["surface"].differed
     assert store.session(NAME).state(2_000).digest == told
     left = {f: f.read_bytes() for f in files(store)}
-    assert left == {f: good[f] for f in left}
-    assert [each.differed for each in store.rebuild()] == [()] * 5
+    assert {f: d for f, d in left.items() if "observers" not in str(f)} == {
+        f: d for f, d in good.items() if "summary" not in str(f)
+    }
+    assert [each.differed for each in store.rebuild()] == [()] * 6
 
 
 def test_a_full_verify_finds_a_snapshot_that_lies_and_not_one_that_is_torn(store: ef.Store) -> None:
@@ -126,7 +132,7 @@ def test_a_session_that_cannot_be_projected_ends_with_its_problem(store: ef.Stor
     assert isinstance(next(recorded(store.log, STREAM, after=last)).event, UnknownEvent)
     store.session("other").append({"role": "user", "content": "fine"})
     found = rebuild(store.log, [STREAM, "session/other"])
-    assert [bool(each.problem) for each in found] == [True] * 5 + [False] * 5
+    assert [bool(each.problem) for each in found] == [True] * 6 + [False] * 6
     assert "Later" in (found[0].problem or "")
     assert "problem" in found[0].to_json()
     assert "problem" not in found[-1].to_json()

@@ -152,10 +152,13 @@ def test_what_lies_before_the_snapshot_is_not_read_again(warm: Path, tmp_path: P
 def test_appending_writes_none_and_reading_on_keeps_the_next(store: ef.Store) -> None:
     session = store.session(NAME)
     session.state()
+    session.append({"role": "user", "content": "begin"})
     before = kept(store)
-    lengthen(store, 4_200, first=1_000)
-    session.append({"role": "user", "content": "go on"})
+    for n in range(710):
+        session.append({"role": "user", "content": f"go on {n}"})
+    assert session.seq > 4_000
     assert kept(store) == before
+    lengthen(store, 4_200, first=1_000)
     session.state()
     assert kept(store)["heads"] == [1_000, 2_000, 3_000, 4_000]
     assert kept(store)["surface"] == [1_000, 2_000, 3_000]
