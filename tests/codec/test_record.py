@@ -6,6 +6,7 @@ import zlib
 from dataclasses import fields, replace
 from typing import Any
 
+import cbor2
 import pytest
 from blake3 import blake3
 from hypothesis import given, settings
@@ -338,3 +339,13 @@ def test_the_commitment_is_checked_before_anything_is_decompressed() -> None:
     for salt, stored in ((SALT, PACKED + b"x"), (bytes(16), PACKED), (SALT, b"")):
         with pytest.raises(Damaged, match="here: the body does not match its commitment"):
             record.unpack_body(header, salt, stored, where="here")
+
+
+def test_a_strict_reading_takes_no_time_beyond_64_bits() -> None:
+    early, late = -(2**63), -(2**64)
+    good = record.encode_header(replace(HEADER, occurred_at=early))
+    assert record.decode_header(good, strict=True).occurred_at == early
+    bad = good.replace(cbor.encode(early), cbor2.dumps(late), 1)
+    assert bad != good
+    with pytest.raises(cbor.Malformed, match="64 bits"):
+        record.decode_header(bad, strict=True)
