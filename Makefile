@@ -28,7 +28,7 @@ test: $(VENV)/.dev
 	$(PY) -m pytest -n 2 --dist loadfile
 
 test-long: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=long $(PY) -m pytest tests/log/test_stateful.py
+	HYPOTHESIS_PROFILE=long $(PY) -m pytest -n 2 -o faulthandler_timeout=0 tests/log/test_stateful.py
 
 bench: $(VENV)/.dev
 	$(PY) -m bench
