@@ -4,6 +4,7 @@ from .anchors import Anchor, AnchorKey, Authority, Kind, Rule
 from .items import (
     Channel,
     ItemFacts,
+    Media,
     Part,
     PartFacts,
     PartKind,
@@ -53,6 +54,7 @@ __all__ = [
     "ItemFacts",
     "ItemReplaced",
     "Kind",
+    "Media",
     "Origin",
     "Part",
     "PartFacts",

@@ -63,9 +63,12 @@ class ItemFacts:
 class ToolCall:
     """The neutral view of a tool call, whatever the vendor calls the tool. Observers read only this.
 
-    `action` is one of shell, read, write, edit, search, web, todo, plan, agent, notebook, other;
+    `action` is one of shell, read, write, edit, patch, search, web, todo, plan, agent, notebook, other;
     `path`, `command`, `text` are None where the action has none; `cwd` is the folder that it was called in, None where
-    nobody said; `given` is a short digest of all that it was given.
+    nobody said; `given` is a short digest of all that it was given; `input` is what it was given, as a JSON value (an
+    object where the provider gave one or its text holds one, else that text); `paths` are all files that it names, the
+    first one is `path`; `query` is what is searched or fetched. `text` is what is written: a file's content, the new
+    text of an edit, a patch, a prompt, what is typed into a running command.
     """
 
     call_id: str
@@ -77,6 +80,9 @@ class ToolCall:
     background: bool = False
     cwd: str | None = None
     given: str = ""
+    input: Any = None
+    paths: tuple[str, ...] = ()
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,24 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Media:
+    """An image or a file as its provider carries it: `data` is base64 text, or `url` says where it is. Neither: absent.
+
+    `name` is a file's name where the provider gives one.
+    """
+
+    mime: str | None = None
+    data: str | None = None
+    url: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
-    """One part as a reader found it. `text` is what spans of source references count in (UTF-8 bytes)."""
+    """One part as a reader found it. `text` is what spans of source references count in (UTF-8 bytes).
+
+    `block` is the provider's own form of it, `media` what an image or a file holds.
+    """
 
     kind: PartKind
     channel: Channel
@@ -100,6 +122,7 @@ class Part:
     block: Any = None
     call: ToolCall | None = None
     result: ToolResult | None = None
+    media: Media | None = None
 
     def facts(self) -> PartFacts:
         """The part without its text."""

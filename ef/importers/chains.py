@@ -6,16 +6,19 @@ other content keeps its place, with what its calls were paired with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ..events import Basis, CallClosed, Channel, Reading, ToolCall
+from ..events import Basis, CallClosed, Channel, Part, Reading, RouteChanged, ToolCall
 from ..log import Draft
 from ..log.base import LateEvent
+from ..readers.tools import named
 from .names import OWN
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+INFERRED = "i:"
+"""What ids that no provider gave begin with."""
 LAST_MICROS = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 """Later stamps are absurd, and some of them no calendar can show."""
 
@@ -36,17 +39,49 @@ class Chain:
         self.stream, self.side = stream, side
         self.open_calls: list[Open] = []
         self.calls: dict[str, ToolCall] = {}
-        self.model: str | None = None
+        self.route: RouteChanged | None = None
         self.usage: tuple[str, Any] | None = None
         self.last_key: str | None = None
         self._group: str | None = None
         self._parted = False
         self._ids: dict[str, frozenset[str]] = {}
+        self._inferred: str | None = None
+
+    def named(self, reading: Reading, item: str) -> Reading:
+        """The reading with a call id for each call that has none from its provider; a result without one answers the
+        oldest of those calls that waits.
+        """
+        if all(part.call_id != "" for part in reading.parts):
+            return reading
+        waiting = [o.call.call_id for o in self.open_calls if o.call.call_id.startswith(INFERRED)]
+        parts: list[Part] = []
+        for n, part in enumerate(reading.parts):
+            if part.call_id == "" and part.call is not None:
+                part = named(part, f"{INFERRED}{item[:24]}.{n}")
+                waiting.append(part.call_id or "")
+            elif part.call_id == "":
+                answers = waiting.pop(0) if waiting else f"{INFERRED}{item[:24]}.{n}?"
+                part = named(part, answers)
+            parts.append(part)
+        return replace(reading, parts=tuple(parts))
+
+    def routed(self, route: RouteChanged) -> RouteChanged | None:
+        """The route, where it is another than before."""
+        if route == self.route:
+            return None
+        self.route = route
+        return route
+
+    def inferred_group(self, item: str) -> str:
+        """The name of the model response that an item without a response id belongs to."""
+        if self._inferred is None or self._parted:
+            self._inferred = INFERRED + item
+        return self._inferred
 
     def closers(self, reading: Reading, key: str) -> list[Draft]:
         """A new model response begins, with the user's side between, while calls wait: they get no result any more."""
         if reading.role != "assistant":
-            self._parted = True
+            self._parted, self._inferred = True, None
             return []
         if reading.group is not None and reading.group == self._group:
             return []
@@ -69,12 +104,17 @@ class Chain:
         self._ids[item] = _ids(reading)
         for n, part in enumerate(reading.parts):
             if part.call is not None:
-                self.open_calls.append(Open(item, n, part.call))
-                self.calls[part.call.call_id] = part.call
+                self._calls(item, n, part.call)
             elif part.result is not None:
                 waits = [o for o in self.open_calls if o.call.call_id == part.call_id]
                 if waits:
                     self.open_calls.remove(waits[-1])
+
+    def _calls(self, item: str, part: int, call: ToolCall, *, waits: bool = True) -> None:
+        """A call: what it was given is not kept, there may be much of it."""
+        self.calls[call.call_id] = replace(call, input=None, command=None, text=None)
+        if waits:
+            self.open_calls.append(Open(item, part, replace(call, input=None)))
 
     def remember_again(self, reading: Reading, item: str) -> None:
         """An item of before has other content: a call that it still holds waits if it waited; a new one waits."""
@@ -82,9 +122,8 @@ class Chain:
         self.open_calls = [o for o in self.open_calls if o.item != item]
         for n, part in enumerate(reading.parts):
             if part.call is not None:
-                self.calls[part.call.call_id] = part.call
-                if part.call_id in waited or part.call_id not in self._ids.get(item, ()):
-                    self.open_calls.append(Open(item, n, part.call))
+                known = part.call_id in self._ids.get(item, ())
+                self._calls(item, n, part.call, waits=part.call_id in waited or not known)
         self._ids[item] = _ids(reading)
 
 
@@ -107,13 +146,36 @@ def _closed(stream: str, waits: Open) -> LateEvent:
 
 
 def occurred(stamp: Any) -> tuple[int | None, Basis]:
-    """Microseconds since 1970 UTC and their basis; a stamp that is absent or absurd is unknown, never a guess."""
-    if not isinstance(stamp, str):
+    """Microseconds since 1970 UTC and their basis; a stamp that is absent or absurd is unknown, never a guess.
+
+    A number counts seconds, or milliseconds, micro- or nanoseconds where as seconds it would lie beyond any calendar.
+    """
+    micros = _micros_of_text(stamp) if isinstance(stamp, str) else _micros_of_number(stamp)
+    if micros is None or not 0 <= micros <= LAST_MICROS:
         return None, Basis.UNKNOWN
+    return micros, Basis.CLAIMED
+
+
+def _micros_of_text(stamp: str) -> int | None:
     try:
         moment = datetime.fromisoformat(stamp)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        micros = (moment - _EPOCH) // timedelta(microseconds=1)
+        return (moment - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
-        return None, Basis.UNKNOWN
-    return (micros, Basis.CLAIMED) if 0 <= micros <= LAST_MICROS else (None, Basis.UNKNOWN)
+        return None
+
+
+def _micros_of_number(stamp: Any) -> int | None:
+    if not isinstance(stamp, (int, float)) or isinstance(stamp, bool):
+        return None
+    if not 0 <= stamp < _NANOS_MAX:
+        return None
+    for unit in (1_000_000, 1_000):
+        if stamp * unit <= _SECONDS_MAX * 1_000_000:
+            return round(stamp * unit)
+    return round(stamp) if stamp <= _SECONDS_MAX * 1_000_000 else round(stamp / 1_000)
+
+
+_SECONDS_MAX = 10**10
+"""Seconds since 1970 that nobody means: the year 2286."""
+_NANOS_MAX = _SECONDS_MAX * 10**9

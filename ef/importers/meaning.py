@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from ..events import Reading
 from ..log import Draft
 
+REMARKS_KEPT = 1000
+"""Remarks of one kind on one file: a file whose every line is odd says so, and does not double its size."""
+
 
 @dataclass(frozen=True, slots=True)
 class Remark:
@@ -39,9 +42,32 @@ class Meaning:
 
 @dataclass(slots=True)
 class Translation:
-    """What an importer made of a whole file: meanings in file order, remarks, and the session ids in order of birth."""
+    """What an importer made of a file so far: meanings in file order and remarks, until they are taken; the session ids
+    in order of birth.
+    """
 
     meanings: list[Meaning] = field(default_factory=list[Meaning])
     remarks: list[Remark] = field(default_factory=list[Remark])
     sessions: list[str] = field(default_factory=list[str])
     records: int = 0
+    _counts: dict[str, int] = field(default_factory=dict[str, int])
+    _last: tuple[str, int] | None = None
+
+    def remark(self, remark: Remark) -> None:
+        """Keep a remark, once for a place; of one kind no more than `REMARKS_KEPT`, and then one that says so."""
+        if self._last == (remark.kind, remark.offset):
+            return
+        self._last = (remark.kind, remark.offset)
+        n = self._counts[remark.kind] = self._counts.get(remark.kind, 0) + 1
+        if n < REMARKS_KEPT:
+            self.remarks.append(remark)
+        elif n == REMARKS_KEPT:
+            text = f"{remark.text} (further ones of this kind are not listed)"
+            self.remarks.append(Remark(remark.kind, remark.line, remark.offset, text))
+
+    def take(self) -> tuple[list[Meaning], list[Remark]]:
+        """What was said since it was last taken; remarks in order of their places, each once."""
+        once = {(r.offset, r.kind, r.line): r for r in reversed(self.remarks)}
+        taken = self.meanings, [once[place] for place in sorted(once)]
+        self.meanings, self.remarks = [], []
+        return taken

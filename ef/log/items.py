@@ -8,8 +8,9 @@ from dataclasses import replace
 from ..codec import kinds
 from ..codec.build import maker
 from ..errors import Damaged
-from ..events import Event, Header, Origin, Reading, Recorded, SourceRef
+from ..events import Event, Header, Origin, Part, PartFacts, Reading, Recorded, SourceRef
 from ..readers import read_item
+from ..readers.tools import named
 from .base import Log, Record
 
 CITED_BYTES_MAX = 16 << 20
@@ -66,17 +67,21 @@ def reading_of(log: Log, record: Record) -> Reading:
 
 
 def read_as(header: Header, body: bytes) -> Reading:
-    """The reading of an item's bytes. The header says who speaks: its writer knew what the bytes alone do not say."""
+    """The reading of an item's bytes. The header says who speaks, and what calls are named where their provider names
+    none: its writer knew what the bytes alone do not say.
+    """
     reading = read_item(header.reader, body)
     facts = header.item
     if facts is None or len(facts.parts) != len(reading.parts):
         return reading
     pairs = zip(reading.parts, facts.parts, strict=True)
-    parts = tuple(
-        part if part.channel is fact.channel else replace(part, channel=fact.channel)
-        for part, fact in pairs
-    )
-    return Reading(reading.role, parts, reading.group)
+    return Reading(reading.role, tuple(_as_told(*pair) for pair in pairs), reading.group)
+
+
+def _as_told(part: Part, fact: PartFacts) -> Part:
+    if part.call_id != fact.call_id and part.kind is fact.kind:
+        part = named(part, fact.call_id or "")
+    return part if part.channel is fact.channel else replace(part, channel=fact.channel)
 
 
 def quote_of(log: Log, ref: SourceRef) -> bytes:

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from ..events import Reading
-from . import anthropic, claude_code
 
-READERS: dict[tuple[str, int], Callable[[bytes], Reading]] = {
-    (claude_code.NAME, claude_code.VERSION): claude_code.read,
-    (anthropic.NAME, anthropic.VERSION): anthropic.read,
+Reader = Callable[[bytes], Reading]
+READERS: dict[tuple[str, int], tuple[str, str]] = {
+    ("claude-code", 1): ("claude_code", "read"),
+    ("anthropic", 1): ("anthropic", "read"),
 }
-"""Every reader of every version that a store may name."""
+"""Every reader of every version that a store may name: its module here, and the function. The table is closed."""
+
+DIALECTS: dict[str, str] = {
+    "claude-code": "anthropic",
+    "anthropic": "anthropic",
+}
+"""Reader -> the provider whose blocks its parts hold: anthropic, openai, responses or gemini. Others have their own."""
+
+_found: dict[tuple[str, int], Reader] = {}
+
+
+def reader_of(reader: tuple[str, int]) -> Reader | None:
+    """The function that reads items which name this reader; its module is imported with the first."""
+    found = _found.get(reader)
+    if found is None and reader in READERS:
+        module, function = READERS[reader]
+        found = _found[reader] = getattr(import_module(f".{module}", __package__), function)
+    return found
 
 
 def read_item(reader: tuple[str, int] | None, data: bytes) -> Reading:
     """Read an item's bytes with the reader that its record names; one opaque reading when it is not known."""
-    found = READERS.get(reader) if reader else None
+    found = reader_of(reader) if reader else None
     return found(data) if found else Reading("opaque", ())

@@ -38,17 +38,17 @@ class Line:
     rest: int | None = None
 
 
-class _Hooks:
-    """A decoder, and what it remarked. Making one takes longer than to read a line: they are used again."""
+class Decoder:
+    """Reads one value, and remarks doubled keys. Making one takes longer than to read a line: they are used again."""
 
-    spare: ClassVar[list[_Hooks]] = []
+    spare: ClassVar[list[Decoder]] = []
 
     def __init__(self) -> None:
         self.doubled = False
-        self.decoder = json.JSONDecoder(object_pairs_hook=self.pairs, parse_constant=_constant)
+        self._decoder = json.JSONDecoder(object_pairs_hook=self.pairs, parse_constant=_constant)
 
     @classmethod
-    def taken(cls) -> _Hooks:
+    def taken(cls) -> Decoder:
         """One that nobody else uses, and that has remarked nothing."""
         try:
             found = cls.spare.pop()
@@ -57,7 +57,28 @@ class _Hooks:
         found.doubled = False
         return found
 
+    def release(self) -> None:
+        """Somebody else may use it."""
+        self.spare.append(self)
+
+    def decode(self, text: str, at: int) -> tuple[Any, int]:
+        """(value, where it ends). Raises ValueError for no value, RecursionError for one that nests too deep."""
+        try:
+            value, end = self._decoder.raw_decode(text, at)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:
+            longer = json.JSONDecoder(
+                object_pairs_hook=self.pairs, parse_constant=_constant, parse_int=_long_int
+            )
+            value, end = longer.raw_decode(text, at)
+        opened = text.count("[", at, end) + text.count("{", at, end)
+        if opened > DEPTH_READ_MAX and depth(value) > DEPTH_READ_MAX:
+            raise RecursionError
+        return value, end
+
     def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """A map of its pairs; the first of a doubled key counts."""
         found = dict(pairs)
         if len(found) != len(pairs):
             self.doubled = True
@@ -85,13 +106,13 @@ def read_line(line: bytes) -> Line:
     except UnicodeDecodeError:
         text = line[start:].decode("utf-8", "surrogateescape")
         found.remarks.add("encoding")
-    hooks = _Hooks.taken()
+    decoder = Decoder.taken()
     at = _skip(text, 0)
     while at < len(text):
         try:
-            value, end = _raw_decode(text, at, hooks)
+            value, end = decoder.decode(text, at)
         except RecursionError:
-            if not _too_deep(text, at):
+            if not too_deep(text, at):
                 raise  # not the text is too deep but the caller's stack: what is read must not depend on that
             found.remarks.add("too-deep")
             found.rest = start + _byte_length(text[:at])
@@ -104,9 +125,9 @@ def read_line(line: bytes) -> Line:
         at = _skip(text, end)
     if len(found.values) > 1 or (found.values and found.rest is not None):
         found.remarks.add("glued")
-    if hooks.doubled:
+    if decoder.doubled:
         found.remarks.add("duplicate-keys")
-    _Hooks.spare.append(hooks)
+    decoder.release()
     return found
 
 
@@ -116,23 +137,7 @@ def parse(data: bytes) -> Any:
     return values[0].value if values else None
 
 
-def _raw_decode(text: str, at: int, hooks: _Hooks) -> tuple[Any, int]:
-    try:
-        value, end = hooks.decoder.raw_decode(text, at)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:
-        longer = json.JSONDecoder(
-            object_pairs_hook=hooks.pairs, parse_constant=_constant, parse_int=_long_int
-        )
-        value, end = longer.raw_decode(text, at)
-    opened = text.count("[", at, end) + text.count("{", at, end)
-    if opened > DEPTH_READ_MAX and depth(value) > DEPTH_READ_MAX:
-        raise RecursionError
-    return value, end
-
-
-def _too_deep(text: str, at: int) -> bool:
+def too_deep(text: str, at: int) -> bool:
     """Whether what begins at `at` opens more brackets than are read, outside of strings."""
     level = 0
     for token in _TOKENS.finditer(text, at):

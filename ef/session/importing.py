@@ -25,10 +25,12 @@ from ..events import (
     SourceRewritten,
 )
 from ..events.shapes import is_map
-from ..importers import claude_code
+from ..importers.documents import DocumentTranslator
+from ..importers.formats import Format, Head, recognised
 from ..importers.lines import chunks, lines
 from ..importers.meaning import Translation
 from ..importers.names import OPEN_KEY, session_stream
+from ..importers.translator import Given
 from ..log import Draft, source_stream
 from ..log.points import reached
 from ..log.storelog import StoreLog
@@ -37,6 +39,7 @@ from .ingest import session_drafts
 from .sources import Source, SourceCatalogue
 
 FILE_BYTES_MAX = 2 << 30
+HEAD_BYTES = 1 << 20
 TRIES = 8
 
 
@@ -91,21 +94,22 @@ def import_bytes(
         raise InputRefused(
             where=path, why="it is empty", remedy="Give a file that holds a session."
         )
-    if not claude_code.recognises(data):
+    found = recognised(Head(data[:HEAD_BYTES], path, len(data) <= HEAD_BYTES))
+    if found is None:
         raise InputRefused(
-            where=path,
-            why="its format is not known",
-            remedy="This version reads Claude Code transcripts (JSON lines).",
+            where=path, why="its format is not known", remedy="`ef formats` lists what is read."
         )
     for _ in range(TRIES):
         try:
-            return _import(log, data, path, session)
+            return _import(log, data, path, session, found)
         except TipConflict:
             continue
     raise Busy(path=log.path, why="other writers kept adding to the same session")
 
 
-def _import(log: StoreLog, data: bytes, path: str, session: str | None) -> ImportResult:
+def _import(
+    log: StoreLog, data: bytes, path: str, session: str | None, form: Format
+) -> ImportResult:
     reached("import.read")
     catalogue = SourceCatalogue(log)
     known, relation = catalogue.match(data)
@@ -125,24 +129,26 @@ def _import(log: StoreLog, data: bytes, path: str, session: str | None) -> Impor
         catalogue.find(name)  # it is there and cannot be read: says so
     if known is not None and known.sessions:
         session = known.sessions[0]  # a file that grew goes on in the session that it began
-    translation = claude_code.translate(
-        lines(data),
-        source=name,
-        store=log.store_id,
-        session=session,
-        prior=_Prior(log, name),
-    )
+    translator = form.translator(Given(name, log.store_id, session, _Prior(log, name), path=path))
+    if isinstance(translator, DocumentTranslator):
+        translator.document(data)
+    else:
+        for line in lines(data):
+            translator.line(line)
+    translator.ended()
+    translation = translator.out
+    meanings, translation.remarks = translation.take()
     expect = {s: log.tip(s) for s in _streams(translation, name)}
     drafts = [
-        *_source_drafts(data, name, path, known, earlier, translation, catalogue),
-        *session_drafts(log, translation.meanings),
+        *_source_drafts(data, name, path, known, earlier, translation, catalogue, form.name),
+        *session_drafts(log, meanings),
     ]
     drafts.append(_completed(data, name, translation))
     reached("import.translated")
     appended = log.append(drafts, expect=expect)
     reached("import.appended")
     result = ImportResult(
-        name, path, claude_code.FORMAT, translation.sessions, translation.records, relation=relation
+        name, path, form.name, translation.sessions, translation.records, relation=relation
     )
     for draft, got in zip(drafts, appended, strict=True):
         if got.new:
@@ -191,6 +197,7 @@ def _source_drafts(
     earlier: Source | None,
     translation: Translation,
     catalogue: SourceCatalogue,
+    form: str,
 ) -> Iterator[Draft]:
     stream = source_stream(source)
     where = _storable(path)
@@ -200,7 +207,7 @@ def _source_drafts(
 
     start, line = (known.length, 1 + data.count(b"\n", 0, known.length)) if known else (0, 1)
     if known is None:
-        yield draft(OPEN_KEY, SourceOpened(source, claude_code.FORMAT, where))
+        yield draft(OPEN_KEY, SourceOpened(source, form, where))
         if earlier is not None:
             yield draft("rewritten", SourceRewritten(earlier.id, where))
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ef
-from ef.importers.claude_code import recognises
+from ef.importers.formats import Head, recognised
 from ef.testing.pairing import violations
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "claude_code"
@@ -135,7 +135,7 @@ def _all(text: bytes, part: bytes) -> Iterator[int]:
 
 def importable(data: bytes) -> bool:
     """A first snapshot must hold enough for its format to be seen."""
-    return recognises(data[: 1 << 18])
+    return recognised(Head(data[: 1 << 18], whole=len(data) <= 1 << 18)) is not None
 
 
 def series_of(data: bytes, seed: str, rounds: int) -> Iterator[list[int]]:

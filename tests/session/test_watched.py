@@ -201,7 +201,7 @@ def test_other_rules_and_readers_do_not_meet(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(module, "rules", lambda: [["observe/outcomes", 2]])
     assert watched_track(STREAM) != before
     monkeypatch.undo()
-    monkeypatch.setitem(module.READERS, ("anthropic", 2), anthropic.read)
+    monkeypatch.setitem(module.READERS, ("anthropic", 2), ("anthropic", "read"))
     assert watched_track(STREAM) != before
 
 

@@ -1,0 +1,117 @@
+"""The formats that are read: which there are, how a file's beginning tells them apart, what each can tell.
+
+The table is closed; a format's module is imported when a file may be of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from itertools import islice
+from typing import Any, Literal
+
+from ..events.shapes import is_map
+from ..readers.jsoncuts import Path, cuts
+from ..readers.jsonvalues import read_line
+from .documents import DocumentTranslator
+from .lines import lines
+from .translator import Translator
+
+HEAD_BYTES = 1 << 20
+"""How much of a file is looked at to find its format; of a line that is longer, all of it."""
+HEAD_RECORDS = 200
+HEAD_CUTS = 60
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a file: its bytes, its path as the caller gave it, and whether it is all of the file."""
+
+    data: bytes
+    path: str = ""
+    whole: bool = False
+
+    @cached_property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.path.replace("\\", "/").rpartition("/")[2]
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """The objects of its first lines."""
+        found: list[dict[str, Any]] = []
+        for line in islice(lines(self.data), HEAD_RECORDS):
+            found += [v.value for v in read_line(line.data).values if is_map(v.value)]
+        return found
+
+    @cached_property
+    def cuts(self) -> list[tuple[Path, Any]]:
+        """The first values of a document; what is in its top, and in containers there, stands by itself."""
+        if self.data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+            return []
+        found = cuts(self.data, frozenset({(), ("*",)}))
+        return [(c.path, c.value) for c in islice(found, HEAD_CUTS) if c.fault is None]
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of the document's top that were met."""
+        return frozenset(p[0] for p, _ in self.cuts if p and isinstance(p[0], str))
+
+
+@dataclass(frozen=True, slots=True)
+class Tells:
+    """What a format can and cannot tell, in a few words each."""
+
+    ids: str
+    groups: str
+    order: str
+    usage: str
+    errors: str
+    compaction: str
+    subagents: str
+    images: str
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format that is read. `form` says what a file is made of."""
+
+    name: str
+    title: str
+    form: Literal["lines", "document", "database"]
+    translator: type[Translator]
+    recognises: Callable[[Head], bool]
+    tells: Tells
+    feed: Callable[[Any], Any] | None = None
+
+
+_MODULES: dict[str, str] = {
+    "claude-code": "claude_code",
+}
+"""Format -> its module here, in the order in which a file is tried."""
+
+
+def names() -> tuple[str, ...]:
+    """All formats that are read."""
+    return tuple(_MODULES)
+
+
+def format_of(name: str) -> Format | None:
+    """The format with this name."""
+    module = _MODULES.get(name)
+    found: Format | None = import_module(f".{module}", __package__).FORMAT if module else None
+    return found
+
+
+def recognised(head: Head) -> Format | None:
+    """The format of a file that begins so."""
+    for name in _MODULES:
+        found = format_of(name)
+        if found is not None and found.form != "database" and found.recognises(head):
+            return found
+    return None
+
+
+__all__ = ["DocumentTranslator", "Format", "Head", "Tells", "format_of", "names", "recognised"]

@@ -1,0 +1,182 @@
+"""One JSON document -> its values with their bytes: named containers are walked into, each other value is whole. Pure.
+
+A value that cannot be read (not JSON, nested too deep) is passed over, to the next comma or bracket of its container,
+and said; where no such place is found, the rest of the document is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .jsonvalues import Decoder, too_deep
+
+Path = tuple[str | int, ...]
+Paths = frozenset[tuple[str, ...]]
+_BOM = b"\xef\xbb\xbf"
+_WHITE = re.compile(r"[ \t\r\n]*")
+_STEPS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
+
+
+@dataclass(slots=True)
+class Cut:
+    """A value at `path`: document[start:end] are its bytes, `line` (from 1) is where it begins.
+
+    `fault` says why there is no value: not-json, too-deep, or torn-tail (it reaches to the end of the document).
+    `remarks` are what is odd about it.
+    """
+
+    path: Path
+    value: Any
+    start: int
+    end: int
+    line: int
+    fault: str | None = None
+    remarks: frozenset[str] = frozenset()
+
+
+def cuts(data: bytes, descend: Paths) -> Iterator[Cut]:
+    """The values of a document in order, containers at the paths of `descend` walked into (() is the top; "*" is any
+    key or index).
+    """
+    return _Walk(data, descend).run()
+
+
+Cuts = Generator[Cut, None, int]
+"""Cuts, and then the place where what was walked ends."""
+
+
+class _Walk:
+    def __init__(self, data: bytes, descend: Paths) -> None:
+        self._base = len(_BOM) if data.startswith(_BOM) else 0
+        self._odd: set[str] = {"encoding"} if self._base else set()
+        try:
+            self._text = data[self._base :].decode("utf-8")
+        except UnicodeDecodeError:
+            self._text = data[self._base :].decode("utf-8", "surrogateescape")
+            self._odd.add("encoding")
+        self._ascii = self._text.isascii()
+        self._descend = descend
+        self._decoder = Decoder.taken()
+        self._char, self._byte, self._line = 0, self._base, 1
+        self._ended = False
+
+    def run(self) -> Iterator[Cut]:
+        at = self._white(0)
+        if at < len(self._text):
+            at = yield from self._value((), at)
+        at = self._white(at)
+        if at < len(self._text):
+            yield self._cut((), None, at, len(self._text), "not-json")
+        self._decoder.release()
+
+    def _value(self, path: Path, at: int) -> Cuts:
+        if self._text[at] in "{[" and self._walked(path):
+            return (yield from self._container(path, at))
+        try:
+            value, end = self._decoder.decode(self._text, at)
+        except RecursionError:
+            if not too_deep(self._text, at):
+                raise
+            return (yield from self._broken(path, at, "too-deep"))
+        except ValueError:
+            return (yield from self._broken(path, at, "not-json"))
+        if self._decoder.doubled:
+            self._odd.add("duplicate-keys")
+            self._decoder.doubled = False
+        yield self._cut(path, value, at, end)
+        return end
+
+    def _walked(self, path: Path) -> bool:
+        return any(
+            len(wanted) == len(path)
+            and all(w == "*" or w == p for w, p in zip(wanted, path, strict=True))
+            for wanted in self._descend
+        )
+
+    def _container(self, path: Path, at: int) -> Cuts:
+        text, named = self._text, self._text[at] == "{"
+        closing = "}" if named else "]"
+        seen: set[str | int] = set()
+        at = self._white(at + 1)
+        while not self._ended and text[at : at + 1] != closing:
+            step: str | int | None = len(seen)
+            begins = at
+            if named:
+                step, begins = self._key(at)
+            if step is None or begins >= len(text):
+                at = yield from self._broken(path, at, "not-json")
+            elif step in seen:
+                self._odd.add("duplicate-keys")  # its first value counts
+                at = yield from self._passed(begins)
+            else:
+                seen.add(step)
+                at = yield from self._value((*path, step), begins)
+            at = self._white(at)
+            if text[at : at + 1] not in (",", closing):
+                at = yield from self._behind(path, at)
+            if text[at : at + 1] == ",":
+                at = self._white(at + 1)
+            elif text[at : at + 1] != closing:
+                break  # a bracket of the other kind, or the end
+        return min(at + 1, len(text))
+
+    def _behind(self, path: Path, at: int) -> Cuts:
+        """Something else than a comma stands behind a value."""
+        return at if self._ended else (yield from self._broken(path, at, "not-json"))
+
+    def _passed(self, at: int) -> Cuts:
+        try:
+            return self._decoder.decode(self._text, at)[1]
+        except (ValueError, RecursionError):
+            return (yield from self._broken((), at, "not-json"))
+
+    def _key(self, at: int) -> tuple[str | None, int]:
+        """(key, where its value begins); (None, at) where there is none."""
+        if self._text[at : at + 1] != '"':
+            return None, at
+        try:
+            key, end = self._decoder.decode(self._text, at)
+        except ValueError:
+            return None, at
+        end = self._white(end)
+        return (key, self._white(end + 1)) if self._text[end : end + 1] == ":" else (None, at)
+
+    def _broken(self, path: Path, at: int, fault: str) -> Cuts:
+        """Pass over what cannot be read, to where its container goes on."""
+        level = 0
+        for token in _STEPS.finditer(self._text, at):
+            what = token[0]
+            if what in "[{":
+                level += 1
+            elif what in "]}":
+                level -= 1
+            if level < 0 or (what == "," and level == 0):
+                yield self._cut(path, None, at, token.start(), fault)
+                return token.start()
+        self._ended = True
+        fault = "torn-tail" if fault == "not-json" else fault
+        yield self._cut(path, None, at, len(self._text), fault)
+        return len(self._text)
+
+    def _white(self, at: int) -> int:
+        found = _WHITE.match(self._text, at)
+        return found.end() if found else at
+
+    def _cut(self, path: Path, value: Any, at: int, end: int, fault: str | None = None) -> Cut:
+        start = self._byte_at(at)
+        line = self._line
+        cut = Cut(path, value, start, self._byte_at(end), line, fault, frozenset(self._odd))
+        self._odd.clear()
+        return cut
+
+    def _byte_at(self, char: int) -> int:
+        """The byte of a character, and the line that it is in; characters are asked for in order."""
+        assert char >= self._char
+        self._line += self._text.count("\n", self._char, char)
+        passed = self._text[self._char : char] if not self._ascii else ""
+        count = char - self._char if self._ascii else len(passed.encode("utf-8", "surrogateescape"))
+        self._char, self._byte = char, self._byte + count
+        return self._byte
