@@ -78,6 +78,10 @@ class NotAllowed(CallerError):
     exit_code = 77
 
 
+class OriginalRedacted(NotAllowed):
+    """not allowed: the original of source {source}: it was not kept. Secrets in it were replaced before anything was stored ({what}). `ef export --redacted` writes what was stored; the original is where it was imported from."""
+
+
 class OutputFailed(CallerError):
     """cannot write to {path}: {why}. The command itself was carried out."""
 

@@ -49,7 +49,11 @@ RECORDED = Argument(
     "a TIME counts by when events were recorded here, not by when they are said to have occurred",
     {"action": "store_true"},
 )
-FORMATS = ("claude-code",)
+FORMAT = Argument(
+    ("--format",),
+    "the files' format (it is found out without this; `ef formats` lists them)",
+    {"metavar": "FORMAT"},
+)
 KINDS = "objective constraint decision value artifact evidence failure obligation".split()
 
 COMMANDS = (
@@ -62,18 +66,43 @@ COMMANDS = (
             Argument(
                 ("--session",), "the id to give the session, instead of its own", {"metavar": "ID"}
             ),
-            Argument(
-                ("--format",),
-                "the files' format (it is found out without this)",
-                {"choices": FORMATS, "metavar": "FORMAT"},
-            ),
+            FORMAT,
         ),
-        more="In a folder every *.jsonl below it is tried; files that are no sessions are counted and passed over. "
+        more="In a folder every file below it that may hold a session is tried, those of sub-agents after the "
+        "sessions that began them; what is no session is counted and passed over. Of a folder that agents worked in "
+        "the sessions that Claude Code keeps are imported. An import that was ended goes on where it was. "
         "A file that you named and that is refused ends the command with 65; the others are imported all the same.",
         fields="sessions[]{session, format, source, messages, events, new_events, notes[]{line, offset, kind, text}}, "
         "sources[]{source, path, format, relation, sessions[], records, new_events, notes[]}, "
         "refused[]{source, reason, named}",
-        examples=("ef import session.jsonl", "ef import ~/.claude/projects"),
+        examples=("ef import session.jsonl", "ef import ~/.claude ~/.codex"),
+    ),
+    Command(
+        "watch",
+        "follow sessions as they grow",
+        "do_watch:run",
+        (
+            Argument(("PATH",), "a session file, or a folder of them", {"nargs": "+"}),
+            FORMAT,
+            Argument(
+                ("--for",),
+                "end after so many seconds (default: with Ctrl-C)",
+                {"metavar": "SECONDS", "type": float, "dest": "seconds"},
+            ),
+        ),
+        more="What is added to a file is in the log, and so in `ef state` and all else, within a second. Files that "
+        "are rotated, cut, rewritten or new are seen; started again it goes on with what came meanwhile. With --json "
+        "each change is one JSON object on a line of its own.",
+        fields="path, source, format, relation, sessions[], new_events, error (of each change)",
+        examples=("ef watch ~/.claude/projects", "ef watch session.jsonl --json"),
+    ),
+    Command(
+        "formats",
+        "the formats that are read",
+        "do_watch:formats",
+        fields="formats[]{format, title, form, "
+        "tells{ids, groups, order, usage, errors, compaction, subagents, images}}",
+        examples=("ef formats",),
     ),
     Command(
         "sources",
@@ -262,7 +291,7 @@ BY_NAME = {command.name: command for command in COMMANDS}
 
 LATER = frozenset(
     """
-    fold simulate search recall status line mode transition retire observe report proof bundle watch salvage
+    fold simulate search recall status line mode transition retire observe report proof bundle salvage
     fork crashtest
     """.split()
 )

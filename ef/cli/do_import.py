@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ..errors import CallerError, EfError, InputRefused
 from ..importers.names import session_stream
 from ..session import Store, open_store
+from ..session.finding import Candidate, candidates_of
+from ..session.importing import said_format
 from . import show_import
 from .do_store import look_of
 from .output import Answer, fault_json
@@ -19,18 +21,12 @@ if TYPE_CHECKING:
     from .app import Request
 
 
-class Candidate(NamedTuple):
-    """A file to try. `named`: the user gave this very file. `why`: it cannot be tried at all."""
-
-    path: str
-    named: bool
-    why: str | None = None
-
-
 def run(request: Request) -> Answer:
     """`ef import`."""
     args = request.args
-    candidates = [c for path in args.PATH for c in candidates_of(path)]
+    if args.format is not None:
+        said_format(args.format)
+    candidates = [c for path in args.PATH for c in candidates_of(os.path.expanduser(path))]
     total = sum(_size(c.path) for c in candidates)
     sources: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
@@ -41,33 +37,18 @@ def run(request: Request) -> Answer:
         done = 0
         for candidate in candidates:
             bar.at(done, os.path.basename(candidate.path))
+            so_far = done
             done += _size(candidate.path)
             try:
-                sources.append(_import(store, candidate, args.session))
+                sources.append(
+                    _import(store, candidate, args, lambda n, at=so_far: bar.at(at + n))  # type: ignore[misc]
+                )
             except CallerError as refusal:
                 refused.append(_refusal(candidate, refusal))
             except EfError as stop:
                 fault = stop
                 break
     return _answer(request, sources, refused, fault)
-
-
-def candidates_of(path: str) -> Iterator[Candidate]:
-    """The files that a PATH means: itself, or every *.jsonl below a folder, in order."""
-    if not os.path.isdir(path):
-        yield Candidate(path, named=True)
-        return
-    found: list[str] = []
-    unread: list[OSError] = []
-    for folder, below, names in os.walk(path, onerror=unread.append):
-        below.sort()
-        found += [os.path.join(folder, name) for name in sorted(names) if name.endswith(".jsonl")]
-    if not found:
-        why = "there is no *.jsonl file in this folder"
-        yield Candidate(path, named=True, why=why)
-    yield from (Candidate(name, named=False) for name in found)
-    for fault in unread:
-        yield Candidate(str(fault.filename), named=False, why=str(fault.strerror))
 
 
 def _size(path: str) -> int:
@@ -77,10 +58,14 @@ def _size(path: str) -> int:
         return 0
 
 
-def _import(store: Store, candidate: Candidate, name: str | None) -> dict[str, Any]:
+def _import(
+    store: Store, candidate: Candidate, args: Any, progress: Callable[[int], None]
+) -> dict[str, Any]:
     if candidate.why is not None:
         raise InputRefused(where=candidate.path, why=candidate.why, remedy="Give a session file.")
-    result = store.import_file(candidate.path, session=name)
+    result = store.import_file(
+        candidate.path, session=args.session, format=args.format, progress=progress
+    )
     return {
         "source": result.source,
         "path": candidate.path,

@@ -11,6 +11,7 @@ LINES_SHOWN = 5
 RELATIONS = {
     "new": "new",
     "grown": "grown: what is new was added",
+    "resumed": "gone on with where it was ended",
     "same": "known already: nothing new",
     "prefix": "the beginning of a source that is known: nothing new",
     "rewritten": "rewritten since it was last imported: kept as a source of its own",

@@ -55,6 +55,8 @@ KINDS: tuple[KindSpec, ...] = (
     _spec(ev.UsageReported, required=False),
     _spec(ev.AnchorDeclared),
     _spec(ev.StoredEvent, required=False),
+    _spec(ev.ImportProgressed),
+    _spec(ev.Redacted, required=False),
 )
 BY_NAME = {spec.name: spec for spec in KINDS}
 BY_TYPE = {spec.type: spec for spec in KINDS}

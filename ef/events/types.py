@@ -74,6 +74,19 @@ class ImportCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class ImportProgressed:
+    """Bytes up to a length, with what they mean, are in the log, and the import goes on. The sessions that it `began` are
+    not shown before it is complete.
+    """
+
+    length: int
+    lines: int
+    digest: bytes
+    sessions: tuple[str, ...]
+    began: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SessionOpened:
     """A session begins: root, fork, subagent or continuation, and what it continues."""
 
@@ -170,6 +183,15 @@ class StoredEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Redacted:
+    """Secrets in the item that the cause names were replaced before it was stored: how many of which kind."""
+
+    redactor: str
+    version: str
+    found: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownEvent:
     """A kind that this version does not know: kept as it is, passed over unless it is required."""
 
@@ -185,6 +207,7 @@ Event = (
     | SourceGrew
     | SourceRewritten
     | ImportCompleted
+    | ImportProgressed
     | SessionOpened
     | SessionDescribed
     | RouteChanged
@@ -195,6 +218,7 @@ Event = (
     | UsageReported
     | AnchorDeclared
     | StoredEvent
+    | Redacted
     | UnknownEvent
 )
 

@@ -5,12 +5,12 @@ The table is closed; a format's module is imported when a file may be of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..events.shapes import is_map
 from ..readers.jsoncuts import Path, cuts
@@ -18,6 +18,9 @@ from ..readers.jsonvalues import read_line
 from .documents import DocumentTranslator
 from .lines import lines
 from .translator import Translator
+
+if TYPE_CHECKING:
+    import sqlite3
 
 HEAD_BYTES = 1 << 20
 """How much of a file is looked at to find its format; of a line that is longer, all of it."""
@@ -27,11 +30,14 @@ HEAD_CUTS = 60
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file: its bytes, its path as the caller gave it, and whether it is all of the file."""
+    """The beginning of a file: its bytes, its path as the caller gave it, whether it is all of the file, and the tables
+    of a database.
+    """
 
     data: bytes
     path: str = ""
     whole: bool = False
+    tables: frozenset[str] = frozenset()
 
     @cached_property
     def name(self) -> str:
@@ -60,8 +66,7 @@ class Head:
         return frozenset(p[0] for p, _ in self.cuts if p and isinstance(p[0], str))
 
 
-@dataclass(frozen=True, slots=True)
-class Tells:
+class Tells(NamedTuple):
     """What a format can and cannot tell, in a few words each."""
 
     ids: str
@@ -76,7 +81,11 @@ class Tells:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format that is read. `form` says what a file is made of."""
+    """A format that is read. `form` says what a file is made of.
+
+    The rows of a database are those of `tables` (table -> the column that orders it), or what `feed` makes of an open
+    database: JSON values, one a line.
+    """
 
     name: str
     title: str
@@ -84,7 +93,8 @@ class Format:
     translator: type[Translator]
     recognises: Callable[[Head], bool]
     tells: Tells
-    feed: Callable[[Any], Any] | None = None
+    tables: Mapping[str, str] = field(default_factory=dict[str, str])
+    feed: Callable[[sqlite3.Connection], Iterator[Any]] | None = None
 
 
 _MODULES: dict[str, str] = {
@@ -109,7 +119,8 @@ def recognised(head: Head) -> Format | None:
     """The format of a file that begins so."""
     for name in _MODULES:
         found = format_of(name)
-        if found is not None and found.form != "database" and found.recognises(head):
+        of_database = found is not None and found.form == "database"
+        if found is not None and of_database == bool(head.tables) and found.recognises(head):
             return found
     return None
 

@@ -106,8 +106,8 @@ class Translator:
 
     # Lines.
 
-    def line(self, line: RawLine) -> None:
-        """Translate one line."""
+    def line(self, line: RawLine, *, taken: int = 0) -> int:
+        """Translate one line; the number of its values. The first `taken` of them were translated before."""
         found = read_line(line.data)
         if not line.ended and found.rest is not None and is_text(line.data[: found.rest]):
             found.remarks.discard("encoding")  # what is odd is the torn rest, which waits
@@ -115,7 +115,7 @@ class Translator:
             self._remark(kind, line.number, line.start, REMARKS[kind])
         if found.rest is not None and "too-deep" not in found.remarks:
             self._unreadable(line, found.rest, alone=not found.values)
-        for each in found.values:
+        for each in found.values[taken:]:
             at = line.start + each.start
             if is_map(each.value):
                 self.out.records += 1
@@ -123,6 +123,7 @@ class Translator:
                 self.record(each.value, self.spot(each.value, data, line.number, at))
             else:
                 self._remark("not-object", line.number, at, REMARKS["not-object"])
+        return len(found.values)
 
     def _unreadable(self, line: RawLine, rest: int, *, alone: bool) -> None:
         kind = "not-json" if line.ended else "torn-tail"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from ..events import PartKind, Reading
-from ..events.shapes import is_map
 
 METER = "bytes4/1"
 """UTF-8 bytes of what the model reads, divided by four, rounded up; an image counts as 1,600."""
@@ -18,8 +17,8 @@ def estimate(reading: Reading) -> int:
     for part in reading.parts:
         if part.kind is PartKind.IMAGE:
             total += IMAGE_TOKENS
-        elif part.kind is PartKind.TOOL_CALL and is_map(part.block):
-            total += _quarter(json.dumps(part.block.get("input"), default=str))
+        elif part.call is not None:
+            total += _quarter(json.dumps(part.call.input, default=str))
         else:
             total += _quarter(part.text)
     return total

@@ -23,9 +23,11 @@ from ..events import (
     PartKind,
     Reading,
     Recorded,
+    Redacted,
     SessionOpened,
 )
 from ..importers.names import OPEN_KEY, OWN, facts_of
+from ..importers.redaction import Redactor
 from ..log import Appended, Draft, Record, Tip
 from ..log.ahead import Ahead
 from ..log.base import Prepared
@@ -43,6 +45,7 @@ from . import snapshots
 from .borders import checked_key, message_bytes
 from .ingest import anchor_drafts
 from .projected import Projected
+from .secrets import without_secrets
 from .snapshots import Snapshots
 
 _REPLACED = ItemReplaced.__name__
@@ -55,6 +58,7 @@ class _Wanted:
     name: str
     data: bytes
     reading: Reading
+    redacted: Redacted | None = None
     made_on: tuple[Tip, int] | None = None
     drafts: list[Draft] = field(default_factory=list[Draft])
     place: int | None = None
@@ -69,8 +73,15 @@ class Appender:
     writer touches them, one request at a time.
     """
 
-    def __init__(self, log: StoreLog, stream: str, random_key: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        log: StoreLog,
+        stream: str,
+        random_key: Callable[[], str],
+        redactor: Redactor | None = None,
+    ) -> None:
         self._log, self._stream, self._random_key = log, stream, random_key
+        self._redactor = redactor
         self._restart()
 
     def _restart(self) -> None:
@@ -103,7 +114,7 @@ class Appender:
     def _request(
         self, message: Mapping[str, Any], channel: Channel | None, key: str | None
     ) -> Request[int]:
-        data = message_bytes(message)
+        data, redacted = without_secrets(message_bytes(message), self._redactor)
         name = checked_key(key) or self._random_key()
         reading = anthropic.read(data, channel=channel)
         if not reading.parts or reading.role == "opaque":
@@ -112,7 +123,7 @@ class Appender:
                 why="it has no content that can be read",
                 remedy='Give {"role": "user" or "assistant", "content": text or a list of blocks}.',
             )
-        wanted = _Wanted(name, data, reading)
+        wanted = _Wanted(name, data, reading, redacted)
 
         def settle(appended: list[Appended]) -> int:
             if wanted.place is None:
@@ -170,7 +181,13 @@ class Appender:
         )
         drafts = [*([self.opening()] if new else []), *self._closers(group, name), item]
         place = len(drafts) - 1
+        if wanted.redacted is not None:
+            drafts.append(self._note(wanted.redacted, name))
         return drafts + anchor_drafts(item, self._observers.item(reading)), place
+
+    def _note(self, event: Redacted, item: str) -> Draft:
+        key, channel = f"{OWN}redacted/{item}", Channel.OPERATOR
+        return Draft(self._stream, key, event, channel, basis=Basis.EQUAL, cause_key=item)
 
     def opening(self) -> Draft:
         """The draft that opens the session."""

@@ -1,165 +1,177 @@
-"""Import of a file: its bytes into a source stream, what they mean into session streams, all in one append."""
+"""Import of a file: its bytes into a source stream, what they mean into session streams."""
 
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from blake3 import blake3
-
-from ..codec.digests import short_name
-from ..errors import Busy, InputRefused, TipConflict
-from ..events import (
-    Channel,
-    ImportCompleted,
-    ItemAppended,
-    Origin,
-    SourceGrew,
-    SourceLines,
-    SourceNote,
-    SourceOpened,
-    SourceRewritten,
-)
+from ..errors import Busy, InputRefused, TipConflict, UsageError
+from ..events import ItemAppended, PartKind
 from ..events.shapes import is_map
-from ..importers.documents import DocumentTranslator
-from ..importers.formats import Format, Head, recognised
-from ..importers.lines import chunks, lines
-from ..importers.meaning import Translation
-from ..importers.names import OPEN_KEY, session_stream
+from ..importers.formats import Format, Head, format_of, names, recognised
+from ..importers.names import SESSION_PREFIX
 from ..importers.translator import Given
-from ..log import Draft, source_stream
-from ..log.points import reached
+from ..log import source_stream
+from ..log.items import reading_of
 from ..log.storelog import StoreLog
+from ..readers.claude_code import name_of
 from ..readers.jsonvalues import parse
-from .ingest import session_drafts
+from .content import Content, Through, open_content
+from .databases import rows_of
+from .intake import ImportResult, Intake, Stored
 from .sources import Source, SourceCatalogue
 
-FILE_BYTES_MAX = 2 << 30
-HEAD_BYTES = 1 << 20
 TRIES = 8
+HEAD_BYTES = 1 << 20
 
 
-@dataclass(slots=True)
-class ImportResult:
-    """What an import of one file did. `notes` are the source's remarks as dicts (line, offset, kind, text)."""
-
-    source: str
-    path: str
-    format: str
-    sessions: list[str] = field(default_factory=list[str])
-    records: int = 0
-    new_events: dict[str, int] = field(default_factory=dict[str, int])
-    notes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    relation: str = "new"
-
-
-def read_file(path: Path) -> bytes:
-    """The bytes of a regular file; InputRefused for anything else. Never waits on a pipe or a device."""
+def import_path(
+    log: StoreLog,
+    path: str | Path,
+    *,
+    session: str | None = None,
+    form: str | None = None,
+    through: Through | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ImportResult:
+    """Import a file. Raises InputRefused (nothing is kept then), Busy, CannotWrite, OutcomeUnknown."""
+    content = open_content(Path(path), through)
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        raise InputRefused(
-            where=str(path), why="there is no such file", remedy="Check the path."
-        ) from None
-    except (OSError, ValueError) as fault:
-        why = getattr(fault, "strerror", None) or str(fault)
-        raise InputRefused(
-            where=str(path), why=why, remedy="Check the path and its rights."
-        ) from None
-    facts = os.fstat(handle)
-    if not stat.S_ISREG(facts.st_mode):
-        os.close(handle)
-        raise InputRefused(
-            where=str(path), why="it is not a regular file", remedy="Give a session file."
-        )
-    with os.fdopen(handle, "rb") as file:
-        if facts.st_size > FILE_BYTES_MAX:
-            raise InputRefused(
-                where=str(path),
-                why=f"it has {facts.st_size} bytes, more than {FILE_BYTES_MAX}",
-                remedy="Split it between lines.",
-            )
-        return file.read()
+        content.path = os.path.abspath(path)
+        found = found_format(content, form)
+        if content.tables:
+            content = rows_of(content, found, through)
+        return import_content(log, content, found, session=session, progress=progress)
+    finally:
+        content.close()
 
 
 def import_bytes(
     log: StoreLog, data: bytes, path: str, *, session: str | None = None
 ) -> ImportResult:
-    """Import a file's bytes. Raises InputRefused (nothing is kept then), Busy, CannotWrite, OutcomeUnknown."""
-    if not data.strip():
+    """Import bytes as the file at `path`. See `import_path`."""
+    content = Content(path, BytesIO(data), len(data))
+    return import_content(log, content, found_format(content, None), session=session)
+
+
+def found_format(content: Content, form: str | None) -> Format:
+    """The format of a content, or the one that the caller says. Raises InputRefused."""
+    if form is not None:
+        return said_format(form)
+    data = content.head(HEAD_BYTES)
+    if not content.tables and not data.strip():
         raise InputRefused(
-            where=path, why="it is empty", remedy="Give a file that holds a session."
+            where=content.path, why="it is empty", remedy="Give a file that holds a session."
         )
-    found = recognised(Head(data[:HEAD_BYTES], path, len(data) <= HEAD_BYTES))
+    found = recognised(Head(data, content.path, len(data) == content.size, content.tables))
     if found is None:
-        raise InputRefused(
-            where=path, why="its format is not known", remedy="`ef formats` lists what is read."
-        )
+        raise InputRefused(where=content.path, why=_why(data), remedy=_REMEDY)
+    return found
+
+
+def said_format(form: str) -> Format:
+    """The format that the caller says. Raises UsageError."""
+    said = format_of(form)
+    if said is None:
+        known = ", ".join(names())
+        raise UsageError(detail=f"format: invalid choice {form[:60]!r} (there are {known})")
+    return said
+
+
+_REMEDY = "`ef formats` lists what is read; --format says which one it is."
+
+
+def _why(data: bytes) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or data[1:2] == b"\0":
+        return "it is UTF-16, and sessions are UTF-8"
+    return "its format is not known"
+
+
+def import_content(
+    log: StoreLog,
+    content: Content,
+    form: Format,
+    *,
+    session: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ImportResult:
+    """Import a content of a known format."""
     for _ in range(TRIES):
         try:
-            return _import(log, data, path, session, found)
+            return _import(log, content, form, session, progress)
         except TipConflict:
             continue
     raise Busy(path=log.path, why="other writers kept adding to the same session")
 
 
 def _import(
-    log: StoreLog, data: bytes, path: str, session: str | None, form: Format
+    log: StoreLog,
+    content: Content,
+    form: Format,
+    session: str | None,
+    progress: Callable[[int], None] | None,
 ) -> ImportResult:
-    reached("import.read")
     catalogue = SourceCatalogue(log)
-    known, relation = catalogue.match(data)
+    match = catalogue.match(content)
+    known = match.source
     if known is not None and session is not None and session not in known.sessions[:1]:
         raise InputRefused(
-            where=path,
+            where=content.path,
             why=f"its bytes are in the store as session {', '.join(known.sessions[:1]) or 'none'}",
             remedy="Import it without an id for the session, or into another store.",
         )
-    if known is not None and relation in ("same", "prefix"):
-        result = ImportResult(known.id, path, known.format, list(known.sessions), relation=relation)
-        result.notes = catalogue.notes(known.id)
-        return result
-    earlier = catalogue.at_path(path) if known is None else None
-    name = known.id if known else blake3(data).hexdigest()[:32]
+    if known is not None and match.relation in ("same", "prefix"):
+        sessions = list(known.sessions)
+        notes = catalogue.notes(known.id)
+        return ImportResult(
+            known.id, content.path, known.format, sessions, notes=notes, relation=match.relation
+        )
+    intake = intake_of(log, catalogue, content, form, known, match.digest, session, progress)
+    intake.feed(content.blocks(), content.size)
+    return intake.result
+
+
+def intake_of(
+    log: StoreLog,
+    catalogue: SourceCatalogue,
+    content: Content,
+    form: Format,
+    known: Source | None,
+    digest: bytes,
+    session: str | None,
+    progress: Callable[[int], None] | None = None,
+) -> Intake:
+    """The way of a content into the log, from its beginning."""
+    earlier = catalogue.at_path(content.path) if known is None else None
+    name = known.id if known else digest.hex()[:32]
     if known is None and log.tip(source_stream(name)).seq:
         catalogue.find(name)  # it is there and cannot be read: says so
-    if known is not None and known.sessions:
-        session = known.sessions[0]  # a file that grew goes on in the session that it began
-    translator = form.translator(Given(name, log.store_id, session, _Prior(log, name), path=path))
-    if isinstance(translator, DocumentTranslator):
-        translator.document(data)
-    else:
-        for line in lines(data):
-            translator.line(line)
-    translator.ended()
-    translation = translator.out
-    meanings, translation.remarks = translation.take()
-    expect = {s: log.tip(s) for s in _streams(translation, name)}
-    drafts = [
-        *_source_drafts(data, name, path, known, earlier, translation, catalogue, form.name),
-        *session_drafts(log, meanings),
-    ]
-    drafts.append(_completed(data, name, translation))
-    reached("import.translated")
-    appended = log.append(drafts, expect=expect)
-    reached("import.appended")
-    result = ImportResult(
-        name, path, form.name, translation.sessions, translation.records, relation=relation
+    stored: Stored | None = None
+    if known is not None:
+        form = format_of(known.format) or form
+        if known.sessions:
+            session = known.sessions[0]  # a file that grew goes on in the session that it began
+        notes = tuple((n["kind"], n["line"], n["offset"]) for n in catalogue.notes(known.id))
+        began = tuple(catalogue.began(known.id))
+        stored = Stored(known.length, known.complete, began, notes)
+    given = Given(name, log.store_id, session, _Prior(log, name), Parents(log), content.path)
+    intake = Intake(
+        log,
+        form,
+        given,
+        stored,
+        earlier=earlier.id if earlier else None,
+        remarks=content.remarks,
+        progress=progress,
     )
-    for draft, got in zip(drafts, appended, strict=True):
-        if got.new:
-            result.new_events[draft.stream] = result.new_events.get(draft.stream, 0) + 1
     if earlier is not None:
-        result.relation = "rewritten"
-    result.notes = [
-        {"line": r.line, "offset": r.offset, "kind": r.kind, "text": r.text}
-        for r in translation.remarks
-    ]
-    return result
+        intake.result.relation = "rewritten"
+    elif known is not None:
+        intake.result.relation = "grown" if known.complete else "resumed"
+    return intake
 
 
 class _Prior:
@@ -179,56 +191,46 @@ class _Prior:
                     continue
                 if origin.source != self._source:
                     item = parse(self._log.body(record))
-                    uuid = item.get("uuid") if is_map(item) else None
-                    if isinstance(uuid, str) and uuid:
-                        found.setdefault(uuid, record.header.key)
+                    id_ = _id_of(item)
+                    if id_ is not None:
+                        view = record.header.key.partition("/")[2]
+                        found.setdefault(f"{id_}/{view}" if view else id_, record.header.key)
         return found
 
 
-def _streams(translation: Translation, source: str) -> list[str]:
-    return [source_stream(source), *(session_stream(name) for name in translation.sessions)]
+def _id_of(item: Any) -> str | None:
+    """The id that a provider gave to an item."""
+    if is_map(item):
+        for name in ("uuid", "id"):
+            if isinstance(item.get(name), str) and item[name]:
+                return name_of(item[name])
+    return None
 
 
-def _source_drafts(
-    data: bytes,
-    source: str,
-    path: str,
-    known: Source | None,
-    earlier: Source | None,
-    translation: Translation,
-    catalogue: SourceCatalogue,
-    form: str,
-) -> Iterator[Draft]:
-    stream = source_stream(source)
-    where = _storable(path)
+class Parents:
+    """(stream, what a sub-agent was asked) -> (seq, digest) of the call that asked it, else of the newest record."""
 
-    def draft(key: str, event: Any, origin: Origin | None = None) -> Draft:
-        return Draft(stream, key, event, Channel.IMPORTER, origin=origin)
+    def __init__(self, log: StoreLog) -> None:
+        self._log = log
+        self._asked: dict[str, dict[str, tuple[int, bytes]]] = {}
 
-    start, line = (known.length, 1 + data.count(b"\n", 0, known.length)) if known else (0, 1)
-    if known is None:
-        yield draft(OPEN_KEY, SourceOpened(source, form, where))
-        if earlier is not None:
-            yield draft("rewritten", SourceRewritten(earlier.id, where))
-    else:
-        yield draft(f"grew/{len(data)}", SourceGrew(known.length, len(data), where))
-    for chunk in chunks(data, start, line):
-        origin = Origin(source, chunk.line, chunk.start, chunk.start + len(chunk.data))
-        yield draft(f"bytes/{chunk.start}", SourceLines(chunk.data), origin)
-    notes = catalogue.notes(source) if known else []
-    said = {(n["kind"], n["line"], n["offset"]) for n in notes}
-    for r in translation.remarks:
-        if (r.kind, r.line, r.offset) not in said:
-            said.add((r.kind, r.line, r.offset))
-            yield draft(f"note/{r.kind}/{r.offset}", SourceNote(r.kind, r.text, r.line, r.offset))
+    def __call__(self, stream: str, asked: str) -> tuple[int, bytes] | None:
+        if not stream.startswith(SESSION_PREFIX):
+            return None
+        tip = self._log.tip(stream)
+        if not tip.seq:
+            return None
+        found = self._asked.get(stream)
+        if found is None:
+            found = self._asked[stream] = {}
+            for record in self._log.read(stream):
+                facts = record.header.item
+                if facts is None or all(p.kind is not PartKind.TOOL_CALL for p in facts.parts):
+                    continue
+                for part in reading_of(self._log, record).parts:
+                    if part.call is not None and part.call.action == "agent" and part.call.text:
+                        found[part.call.text] = record.header.seq, record.digest
+        return found.get(asked) or (tip.seq, tip.digest)
 
 
-def _completed(data: bytes, source: str, translation: Translation) -> Draft:
-    count = data.count(b"\n") + (0 if data.endswith(b"\n") else 1)
-    event = ImportCompleted(len(data), count, blake3(data).digest(), tuple(translation.sessions))
-    return Draft(source_stream(source), f"import/{len(data)}", event, Channel.IMPORTER)
-
-
-def _storable(path: str) -> str:
-    text = path.encode("utf-8", "replace").decode()
-    return text if len(text.encode()) <= 4096 else short_name(text)
+__all__ = ["ImportResult", "import_bytes", "import_content", "import_path"]

@@ -77,13 +77,14 @@ class _Declares:
         )
 
 
-def session_drafts(log: Log, meanings: Iterable[Meaning]) -> list[Draft]:
+def session_drafts(
+    log: Log, meanings: Iterable[Meaning], observers: dict[str, Observers]
+) -> list[Draft]:
     """The drafts of the meanings that the log does not know yet, each item followed by what it grounds.
 
-    Observers see every item, known or new, so that their state is the same whichever part was known; they speak for
-    new items only: an improved observer changes no past.
+    Observers (by stream; taken further) see every item, known or new, so that their state is the same whichever part
+    was known; they speak for new items only: an improved observer changes no past.
     """
-    observers: dict[str, Observers] = {}
     drafts: list[Draft] = []
     for meaning in meanings:
         known = log.find(meaning.stream, meaning.key) is not None

@@ -25,6 +25,7 @@ from ..events import (
     SourceRef,
 )
 from ..importers.names import session_stream
+from ..importers.redaction import Redactor
 from ..log import Draft, given
 from ..log import items as log_items
 from ..log.items import Cited, reading_of
@@ -51,10 +52,16 @@ _DEFAULT_AUTHORITY = {
 class Session:
     """A session of a store; made by `Store.session`. It comes into being with its first append or declare."""
 
-    def __init__(self, log: StoreLog, name: str, random_key: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        log: StoreLog,
+        name: str,
+        random_key: Callable[[], str],
+        redactor: Redactor | None = None,
+    ) -> None:
         self._log, self.id, self._random_key = log, name, random_key
         self._stream = session_stream(name)
-        self._appender = Appender(log, self._stream, random_key)
+        self._appender = Appender(log, self._stream, random_key, redactor)
         self._projected = Projected(log, self._stream)
         self._lock = threading.RLock()
 

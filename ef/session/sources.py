@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
 from ..errors import Damaged, DamageError, NotFound, UsageError
-from ..events import Event, ImportCompleted, SourceGrew, SourceLines, SourceNote, SourceOpened
+from ..events import (
+    Event,
+    ImportCompleted,
+    ImportProgressed,
+    SourceGrew,
+    SourceLines,
+    SourceNote,
+    SourceOpened,
+)
 from ..log import Log, source_stream
 from ..log.items import event_of
+
+if TYPE_CHECKING:
+    from .content import Content
 
 PREFIX = "source/"
 
 
 @dataclass(slots=True)
 class Source:
-    """A source as its stream says: `length` (bytes) and `digest` of its newest complete import."""
+    """A source as its stream says: `length` (bytes) and `digest` of its newest import; `complete` is False where that
+    was ended before it was done.
+    """
 
     id: str
     format: str
@@ -27,6 +40,18 @@ class Source:
     lines: int
     digest: bytes
     sessions: tuple[str, ...]
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The source that a content is (same), extends (grown) or is a beginning of (prefix), or none (new); the content's
+    own digest.
+    """
+
+    source: Source | None
+    relation: str
+    digest: bytes
 
 
 class SourceCatalogue:
@@ -52,7 +77,8 @@ class SourceCatalogue:
 
     def _source(self, stream: str, last: int) -> Source:
         opened, done = self._event(stream, 1), self._event(stream, last)
-        if not isinstance(opened, SourceOpened) or not isinstance(done, ImportCompleted):
+        kinds = (ImportCompleted, ImportProgressed)
+        if not isinstance(opened, SourceOpened) or not isinstance(done, kinds):
             raise Damaged(
                 where=f"stream {stream}", what="its first or last event is not what it should be"
             )
@@ -64,6 +90,7 @@ class SourceCatalogue:
             done.lines,
             done.digest,
             done.sessions,
+            isinstance(done, ImportCompleted),
         )
 
     def _event(self, stream: str, seq: int) -> Event:
@@ -81,34 +108,64 @@ class SourceCatalogue:
             return None
         return grew.path if isinstance(grew, SourceGrew) else None
 
-    def match(self, data: bytes) -> tuple[Source | None, str]:
-        """The source that `data` is (same), extends (grown) or is a beginning of (prefix); (None, "new") otherwise."""
+    def match(self, content: Content) -> Match:
+        """Which source a content is, or goes on, or begins."""
         sources = sorted(self.all(), key=lambda s: s.length)
-        hasher, at = blake3(), 0
+        known = [s for s in sources if s.length <= content.size]
+        hasher, at, n = blake3(), 0, 0
         best: Source | None = None
-        for source in sources:
-            if source.length > len(data):
-                break
-            hasher.update(data[at : source.length])
-            at = source.length
-            if hasher.digest() == source.digest:
-                best = source
+        for block in content.blocks():
+            while n < len(known) and known[n].length <= at + len(block):
+                upto = known[n].length - at
+                hasher.update(block[:upto])
+                block, at = block[upto:], at + upto
+                if hasher.digest() == known[n].digest:
+                    best = known[n]
+                n += 1
+            hasher.update(block)
+            at += len(block)
+        digest = hasher.digest()
         if best is not None:
-            return best, "same" if best.length == len(data) else "grown"
-        for source in sources:
-            if source.length > len(data) and self._begins(source, data):
-                return source, "prefix"
-        return None, "new"
+            same = best.length == content.size and best.complete
+            return Match(best, "same" if same else "grown", digest)
+        for source in sources[len(known) :]:
+            if source.complete and self._begins(source, content):
+                return Match(source, "prefix", digest)
+        return Match(None, "new", digest)
 
-    def _begins(self, source: Source, data: bytes) -> bool:
-        at = 0
-        for start, piece in self.pieces(source.id):
-            if start >= len(data):
-                break
-            if data[start : start + len(piece)] != piece[: len(data) - start]:
+    def _begins(self, source: Source, content: Content) -> bool:
+        """Whether a source begins with a content."""
+        blocks = content.blocks()
+        there = b""
+        for _, piece in self.pieces(source.id):
+            while len(there) < len(piece):
+                block = next(blocks, b"")
+                if not block:
+                    return piece.startswith(there)
+                there += block
+            if not there.startswith(piece):
                 return False
-            at = start + len(piece)
-        return at >= len(data)
+            there = there[len(piece) :]
+        return not there and not next(blocks, b"")
+
+    def hidden(self) -> frozenset[str]:
+        """The sessions that an import began that is not complete."""
+        found: set[str] = set()
+        for stream, _ in self._log.streams(PREFIX):
+            found.update(self.began(stream.removeprefix(PREFIX)))
+        return frozenset(found)
+
+    def began(self, source: str) -> tuple[str, ...]:
+        """The sessions that the import of a source began, where that is not complete."""
+        stream = source_stream(source)
+        try:
+            record = self._log.get(stream, self._log.tip(stream).seq)
+            if record.header.kind != ImportProgressed.__name__:
+                return ()
+            event = event_of(self._log, record)
+        except DamageError:  # whoever reads the source says so
+            return ()
+        return event.began if isinstance(event, ImportProgressed) else ()
 
     def at_path(self, path: str) -> Source | None:
         """The newest source that was last imported from `path`."""
@@ -171,10 +228,17 @@ class SourceCatalogue:
 
         Raises Damaged, naming the lines that are missing; NotFound when there was no import of that length.
         """
-        imports = (
-            {source.length: source.digest} if length is None else dict(self.lengths(source.id))
-        )
-        wanted = source.length if length is None else length
+        imports = {source.length: source.digest}
+        if length is not None or not source.complete:
+            imports = dict(self.lengths(source.id))
+        if not imports:
+            raise NotFound(
+                what="complete import of source",
+                name=source.id[:12],
+                where="the store",
+                remedy=f"Import {source.path} again: it goes on where it was ended.",
+            )
+        wanted = max(imports) if length is None else length
         if wanted not in imports:
             known = ", ".join(str(n) for n in sorted(imports))
             raise NotFound(
@@ -206,7 +270,7 @@ class SourceCatalogue:
                 h = record.header
                 if h.kind != SourceLines.__name__ or h.origin is None:
                     event = event_of(self._log, record)
-                    if isinstance(event, ImportCompleted):
+                    if isinstance(event, (ImportCompleted, ImportProgressed)):
                         ends[event.length] = event.lines + 1
                     continue
                 data = self._log.body(record)

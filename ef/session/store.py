@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +20,10 @@ from .summaries import SessionInfo, info_of
 
 # What one command needs and the others do not is imported by that one: start-up is felt at each command.
 if TYPE_CHECKING:
+    from ..importers.redaction import Finds
     from ..log.subscription import Subscription
     from .backup import BackedUp
+    from .following import Watcher
     from .importing import ImportResult
     from .rebuilding import Rebuilt
     from .verify import Verified
@@ -53,9 +54,14 @@ class Store:
         """Let the store go. What was appended is durable already."""
         self.log.close()
 
-    def session(self, name: str) -> Session:
-        """The session of this id; it need not exist yet. Raises UsageError for an id that cannot name one."""
+    def session(self, name: str, *, redact: bool | Finds | None = None) -> Session:
+        """The session of this id; it need not exist yet. Raises UsageError for an id that cannot name one.
+
+        `redact`: what is appended through it is stored without the secrets that this function finds (True: the built-in
+        detector); see docs/redaction.md.
+        """
         from ..importers.names import session_name
+        from .secrets import redactor_of
 
         given.text("session id", name, empty=True)
         if session_name(name) != name:
@@ -63,7 +69,7 @@ class Store:
                 detail=f"session id {name[:80]!r}: use 1 to 128 of the characters A-Z a-z 0-9 . _ : - "
                 "and begin with a letter or digit"
             )
-        return Session(self.log, name, lambda: secrets.token_hex(16))
+        return Session(self.log, name, lambda: secrets.token_hex(16), redactor_of(redact))
 
     def find_session(self, prefix: str) -> Session:
         """The session whose id begins with `prefix`; a root session wins over its own sub-agents. Raises NotFound."""
@@ -81,9 +87,12 @@ class Store:
         )
 
     def session_names(self) -> Iterator[str]:
-        """Ids of all sessions, in no particular order."""
+        """Ids of all sessions, in no particular order; those that an import began are there when it is complete."""
+        hidden = SourceCatalogue(self.log).hidden()
         for stream, _ in self.log.streams(SESSION_PREFIX):
-            yield stream.removeprefix(SESSION_PREFIX)
+            name = stream.removeprefix(SESSION_PREFIX)
+            if name not in hidden:
+                yield name
 
     def sessions(self, at: str | None = None, *, recorded: bool = False) -> list[SessionInfo]:
         """All sessions, the newest first; with `at` (an ISO time) as of then, those only that had begun.
@@ -97,14 +106,37 @@ class Store:
         listed = [info for info in found if at is None or info.messages or info.problem]
         return sorted(listed, key=lambda s: (s.last or "", s.session), reverse=True)
 
-    def import_file(self, path: str | Path, *, session: str | None = None) -> ImportResult:
-        """Import a session file; importing it again, grown or not, adds only what is new. Raises InputRefused, Busy."""
-        from .importing import import_bytes, read_file
+    def import_file(
+        self,
+        path: str | Path,
+        *,
+        session: str | None = None,
+        format: str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> ImportResult:
+        """Import a session file; importing it again, grown or not, adds only what is new. Raises InputRefused, Busy.
+
+        `session` is the id to give its (first) session, `format` its format where it is not to be found out; `progress`
+        gets the bytes done.
+        """
+        from .importing import import_path
 
         if session is not None:
             given.text("session", session)
-        data = read_file(given.path("path", path))
-        return import_bytes(self.log, data, os.path.abspath(path), session=session)
+        if format is not None:
+            given.text("format", format)
+        given.function("progress", progress)
+        where = given.path("path", path)
+        return import_path(self.log, where, session=session, form=format, progress=progress)
+
+    def watch(self, *paths: str | Path, format: str | None = None) -> Watcher:
+        """Follow files and folders as they grow: iterate over what comes in; `stop()` ends it.
+
+        What was added to a file of lines is in the log within a second, whatever its length. See `Watcher`.
+        """
+        from .following import Watcher
+
+        return Watcher(self.log, [str(given.path("path", path)) for path in paths], form=format)
 
     def sources(self) -> list[Source]:
         """What was imported."""

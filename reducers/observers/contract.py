@@ -7,7 +7,7 @@ exchange: nothing is claimed of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
@@ -42,6 +42,11 @@ class Exchange:
     result: ToolResult
     part: int
     channel: Channel
+
+    @property
+    def failed(self) -> bool:
+        """Whether the vendor, or the command's exit code, says that it did not do what it was called for."""
+        return self.result.is_error or self.result.exit_code not in (None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +109,11 @@ class Observed:
         """The exchanges that an item completes; `replaces`: it gives an earlier item other content."""
         for n, part in enumerate(reading.parts):
             if part.call is not None:
-                if replaces and part.call.call_id in self._answered:
-                    self._answered[part.call.call_id] = part.call
+                asked = _kept(part.call)
+                if replaces and asked.call_id in self._answered:
+                    self._answered[asked.call_id] = asked
                 else:
-                    _last(self._waiting, part.call, WAITING_KEPT)
+                    _last(self._waiting, asked, WAITING_KEPT)
             elif part.kind is PartKind.TOOL_RESULT and part.result is not None:
                 call = self._waiting.pop(part.result.call_id, None)
                 if call is None and replaces:
@@ -130,6 +136,11 @@ class Observed:
         return found
 
 
+def _kept(call: ToolCall) -> ToolCall:
+    """What of a call its result needs to be understood: not all that it was given."""
+    return replace(call, input=None, query=None)
+
+
 def _last(calls: dict[str, ToolCall], call: ToolCall, most: int) -> None:
     """The call becomes the newest; the oldest go beyond `most`."""
     calls.pop(call.call_id, None)
@@ -139,21 +150,29 @@ def _last(calls: dict[str, ToolCall], call: ToolCall, most: int) -> None:
 
 
 _BYTES = (bytes, NoneType)
-_CALL = row_types(bytes, bytes, bytes, _BYTES, _BYTES, _BYTES, bool, _BYTES, bytes)
+_CALL = row_types(bytes, bytes, bytes, _BYTES, _BYTES, _BYTES, bool, _BYTES, bytes, list)
 _tool_call = maker(ToolCall)
 
 
 def _row(c: ToolCall) -> list[Any]:
     """A call as a list; its fields in order. Its texts come from outside, and may hold what is no valid UTF-8."""
     fields = (c.call_id, c.name, c.action, c.command, c.path, c.text, c.background, c.cwd, c.given)
-    return [f.encode("utf-8", "surrogatepass") if isinstance(f, str) else f for f in fields]
+    row = [_written(f) if isinstance(f, str) else f for f in fields]
+    return [*row, [_written(path) for path in c.paths]]
 
 
 def _call(row: Any) -> ToolCall:
-    fields = checked(row, _CALL)
-    return _tool_call(
-        *(f.decode("utf-8", "surrogatepass") if isinstance(f, bytes) else f for f in fields)
-    )
+    *fields, paths = checked(row, _CALL)
+    texts = (_said(f) if isinstance(f, bytes) else f for f in fields)
+    return _tool_call(*texts, None, tuple(map(_said, paths)), None)
+
+
+def _written(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _said(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
 
 
 _SPELT = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160))} | {

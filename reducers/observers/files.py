@@ -1,45 +1,93 @@
-"""Files read and edited: which file was read, and which was written or changed last, by which tool.
+"""Files read and changed: which file was read, and which was written or changed last, by which tool.
 
 Keys: file/<path>/read and file/<path>/content. The content's digest is claimed only where its whole content was seen (a
-tool that wrote the file anew); an edit makes it unknown (null). The quote is the tool's own confirmation.
-Refuses: failed calls; results without text.
+tool that wrote the file anew, a patch that added it); an edit makes it unknown (null), and so does a deletion, which is
+said. The quote is the tool's own confirmation: its line that names the file, else its first one.
+Refuses: failed calls; results without text; patches that nothing says were applied.
 """
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from blake3 import blake3
 
-from ...events import AnchorKey, Authority, Channel, Kind, Rule
+from ...events import AnchorKey, Authority, Channel, Kind, Rule, ToolCall
+from ...readers.patches import changes
 from .contract import ENTITY_BYTES_MAX, Exchange, Observer, Proposal, first_line, plain
+from .shown import Shown, shown
 
 RULE = Rule("observe/files", 1)
+_APPLIED = re.compile(
+    r"\s*(?:Success|Successfully|Done|Applied|Patch applied|Changes successfully applied)\b"
+)
+_NAMED = re.compile(r"^[AMDRU] (\S.*)$", re.MULTILINE)
+_WRITES = ("write", "edit", "notebook", "patch")
 
 
 def _observe(state: None, seen: Exchange) -> tuple[None, list[Proposal]]:
     call = seen.call
-    start, end = first_line(seen.result.text)
-    changes = call.action in ("write", "edit", "notebook")
-    usable = (
-        call.path
-        and call.path.strip()
-        and not seen.result.is_error
-        and start < end
-        and seen.channel is Channel.TOOL
-    )
-    if not usable or not (changes or call.action == "read"):
+    if seen.failed or seen.channel is not Channel.TOOL or call.action not in (*_WRITES, "read"):
         return state, []
-    digest = None
-    if call.action == "write" and call.text is not None:
-        digest = "blake3:" + blake3(call.text.encode("utf-8", "surrogatepass")).hexdigest()
-    value = (
-        {"by": plain(call.name, 60), "digest": digest} if changes else {"by": plain(call.name, 60)}
-    )
-    key = AnchorKey(
-        "file", plain(call.path or "", ENTITY_BYTES_MAX), "content" if changes else "read"
-    )
-    return state, [
-        Proposal(Kind.ARTIFACT, key, value, Authority.EMPIRICAL, seen.part, start, end, RULE)
-    ]
+    files = _files(call)
+    if not files:
+        return state, []
+    output = shown(seen.result)
+    first = first_line(output.text)
+    lines = _lines(output.text) if call.action == "patch" else {}
+    if first[0] == first[1] or (
+        call.action == "patch" and not (lines or _APPLIED.match(output.text))
+    ):
+        return state, []
+    spans = {path: lines.get(path) or lines.get(path.rpartition("/")[2]) or first for path in files}
+    return state, [_proposal(seen, output, path, files[path], span) for path, span in spans.items()]
+
+
+def _proposal(
+    seen: Exchange, output: Shown, path: str, how: dict[str, Any], span: tuple[int, int]
+) -> Proposal:
+    start, end = output.place(*span)
+    name = "read" if seen.call.action == "read" else "content"
+    key = AnchorKey("file", plain(path, ENTITY_BYTES_MAX), name)
+    value = {"by": plain(seen.call.name, 60), **how}
+    return Proposal(Kind.ARTIFACT, key, value, Authority.EMPIRICAL, seen.part, start, end, RULE)
+
+
+def _files(call: ToolCall) -> dict[str, dict[str, Any]]:
+    """The files of a call, and what is said of each; of a file that a patch names twice, the last counts."""
+    paths = [path for path in call.paths or (call.path or "",) if path.strip()]
+    if call.action == "read":
+        return {path: {} for path in paths}
+    digest = _digest(call.text) if call.action == "write" and len(paths) == 1 else None
+    found: dict[str, dict[str, Any]] = {path: {"digest": digest} for path in paths}
+    for change in changes(call.text or "") if call.action == "patch" else ():
+        found.pop(change.path, None)
+        found[change.path] = {"digest": _digest(change.content)}
+        if change.how == "delete":
+            found[change.path]["deleted"] = True
+    return found
+
+
+def _digest(content: str | None) -> str | None:
+    if content is None:
+        return None
+    return "blake3:" + blake3(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _lines(text: str) -> dict[str, tuple[int, int]]:
+    """File -> the line of a confirmation that says what was done to it; by its mere name too, where one file has it."""
+    found: dict[str, tuple[int, int]] = {}
+    names: dict[str, list[tuple[int, int]]] = {}
+    at = size = 0
+    for line in _NAMED.finditer(text):
+        size += len(text[at : line.start()].encode("utf-8", "surrogatepass"))
+        at = line.start()
+        span = size, size + len(line[0].encode("utf-8", "surrogatepass"))
+        path = line[1].rstrip()
+        found[path] = span
+        names.setdefault(path.rpartition("/")[2], []).append(span)
+    return {name: spans[0] for name, spans in names.items() if len(spans) == 1} | found
 
 
 FILES = Observer(RULE, lambda: None, _observe)

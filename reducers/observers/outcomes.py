@@ -1,8 +1,10 @@
 """Tool errors: the outcome of a call that failed, until the same target succeeds.
 
-Key: call/<tool>:<target>/outcome, value {"outcome": error | rejected | ok, "exit": code or null}. The quote is the
-error's first line, or two where the first says only the exit code. A success is said only where an error stood, so the
-state does not fill with successes. A shell command that is a test run with a verdict is left to the observer of runs.
+Key: call/<tool>:<target>/outcome, value {"outcome": error | rejected | ok, "exit": code or null}. An exit code that is
+not 0 is an error. The quote is the first line of what was printed, or two where the first says only the exit code;
+where nothing was printed, the line of the vendor's wrapper that says the code. A success is said only where an error
+stood, so the state does not fill with successes. A shell command that is a test run with a verdict is left to the
+observer of runs.
 Refuses: errors with an empty text (there is nothing to quote).
 """
 
@@ -13,10 +15,14 @@ from typing import Any
 from ...events import AnchorKey, Authority, Channel, Kind, Rule
 from ..saved import texts
 from .contract import ENTITY_BYTES_MAX, Exchange, Observer, Proposal, first_line, plain
+from .shown import shown
 from .testruns import test_runs
 
 RULE = Rule("observe/outcomes", 1)
 _REJECTED = (
+    "The user denied this operation",
+    "The user rejected permission to use this specific tool call",
+    "[Operation Cancelled] Reason: User did not allow tool call",
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
 )
@@ -34,22 +40,22 @@ def _target(seen: Exchange) -> str:
 
 
 def _observe(failing: set[str], seen: Exchange) -> tuple[set[str], list[Proposal]]:
-    start, end = first_line(
-        seen.result.text, lines=2 if seen.result.text.startswith("Exit code ") else 1
-    )
+    output = shown(seen.result)
+    span = first_line(output.text, lines=2 if output.text.startswith("Exit code ") else 1)
+    start, end = output.place(*span) if span[0] < span[1] else output.said
     target = _target(seen)
     if start == end or seen.channel not in _EMPIRICAL:
         return failing, []
-    if not seen.result.is_error:
+    if not seen.failed:
         if target not in failing or seen.call.background:
             return failing, []
         failing.discard(target)
         outcome = "ok"
-    elif seen.result.text.startswith(_REJECTED):
+    elif output.text.startswith(_REJECTED):
         outcome = "rejected"
     elif seen.call.command and test_runs(
         seen.call.command,
-        seen.result.text,
+        output.text,
         exit_code=seen.result.exit_code,
         background=seen.call.background,
     ):

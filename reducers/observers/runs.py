@@ -10,6 +10,7 @@ from typing import Any
 
 from ...events import AnchorKey, Authority, Channel, Kind, Rule
 from .contract import ENTITY_BYTES_MAX, Exchange, Observer, Proposal, plain
+from .shown import shown
 from .testruns import test_runs
 
 FAILING_NAMES_MAX = 50
@@ -23,16 +24,21 @@ def _observe(home: list[str], seen: Exchange) -> tuple[list[str], list[Proposal]
     if seen.call.action != "shell" or not seen.call.command or seen.channel is not Channel.TOOL:
         return home, []
     found: list[Proposal] = []
+    output = shown(seen.result)
     runs = test_runs(
         seen.call.command,
-        seen.result.text,
+        output.text,
         exit_code=seen.result.exit_code,
         background=seen.call.background,
         cwd=seen.call.cwd,
         home=home[0] if home else None,
     )
     for run in runs:
-        if run.start == run.end:  # decided by a status alone: there are no bytes to cite
+        decided = (
+            run.start < run.end
+        )  # else by a status alone: then only the wrapper's line can be cited
+        start, end = output.place(run.start, run.end) if decided else output.said
+        if start == end:
             continue
         entity = plain(run.entity, ENTITY_BYTES_MAX)
         counts = {"passed": run.passed, "failed": run.failed, "skipped": run.skipped}
@@ -50,8 +56,8 @@ def _observe(home: list[str], seen: Exchange) -> tuple[list[str], list[Proposal]
                     value,
                     Authority.EMPIRICAL,
                     seen.part,
-                    run.start,
-                    run.end,
+                    start,
+                    end,
                     RULE,
                     because=run.rule,
                 )

@@ -50,6 +50,8 @@ FULL: tuple[Any, ...] = (
     ev.UsageReported("msg-1", 10, 20, 30, 40),
     ev.AnchorDeclared(ANCHOR),
     ev.StoredEvent("topic", b"\x00state", True),
+    ev.ImportProgressed(20, 2, bytes(32), ("one", "two"), ("two",)),
+    ev.Redacted("shapes", "1", {"github-token": 2, "jwt": 1}),
 )
 """One event of each kind in the order of the table, every field set."""
 

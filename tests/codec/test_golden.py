@@ -41,7 +41,8 @@ def opened(frame: str) -> tuple[record.Frame, bytes]:
 
 
 def test_every_kind_of_the_table_is_recorded() -> None:
-    assert {case["kind"] for case in load("kinds.json")} == set(kinds.BY_NAME)
+    recorded = {case["kind"] for case in load("kinds.json")}
+    assert recorded == set(kinds.BY_NAME)
 
 
 @pytest.mark.parametrize("case", load("kinds.json"), ids=lambda c: c["kind"])

@@ -47,6 +47,8 @@ def test_names_versions_and_flags_stand_as_they_are_in_the_format() -> None:
         ("UsageReported", 1, False, False),
         ("AnchorDeclared", 1, True, False),
         ("StoredEvent", 1, False, False),
+        ("ImportProgressed", 1, True, False),
+        ("Redacted", 1, False, False),
     ]
 
 

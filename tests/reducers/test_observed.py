@@ -85,13 +85,16 @@ CALLS = st.builds(
     call,
     st.sampled_from("abc"),
     TEXTS,
-    st.sampled_from(["shell", "read", "write", "edit", "other"]),
+    st.sampled_from(["shell", "read", "write", "edit", "patch", "other"]),
     command=st.none() | st.sampled_from(["make", "pytest", "cd x && pytest -q a.py"]) | TEXTS,
     path=st.none() | st.sampled_from(["x.py", "\ud800"]),
     text=st.none() | TEXTS,
     cwd=st.none() | st.sampled_from(["/home/a", "/b\udc80"]),
     background=st.booleans(),
     given=TEXTS,
+    input=st.none() | st.just({"command": "make"}),
+    paths=st.lists(st.sampled_from(["x.py", "\ud800"]), max_size=2).map(tuple),
+    query=st.none() | TEXTS,
 )
 RESULTS = st.builds(
     result, st.sampled_from([RED, "3 passed in 0.1s", "fine", ""]), st.sampled_from("abc"), error=st.booleans()

@@ -1,0 +1,264 @@
+"""Files that grow, followed: what is added to them is in the log within a moment, at a cost that the file's length does
+not change.
+
+A file of lines is read once; from then on only what is added. What cannot be gone on with (a file that was cut,
+rewritten or replaced, a document, a database) is imported as a whole again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import Busy, CallerError, EfError, TipConflict
+from ..log.storelog import StoreLog
+from .content import Content, Through, open_content
+from .finding import candidates_of
+from .importing import TRIES, found_format, import_path, intake_of
+from .intake import ImportResult, Intake
+from .sources import SourceCatalogue
+
+EVERY, SCAN_EVERY = 0.2, 1.0
+"""Seconds between two looks at the files, and at the folders."""
+SETTLED = 1.0
+"""Seconds after which a last line without its end is taken as it is."""
+EDGE = 512
+"""Bytes at the beginning and the end of what was read that must be there still."""
+KEPT = 64
+"""Files whose way in is kept open."""
+RECENT = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something came in from a file, or could not: `error` says why."""
+
+    path: str
+    source: str | None = None
+    format: str | None = None
+    relation: str | None = None
+    sessions: tuple[str, ...] = ()
+    new_events: int = 0
+    error: EfError | None = None
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A file as it was when it was last looked at, and since when it is so."""
+
+    state: tuple[int, ...] | None = None
+    since: float = 0.0
+    refused: bool = False
+
+
+@dataclass(slots=True)
+class _Way:
+    """A file's way in, as far as it was read, and the bytes at both ends of that."""
+
+    intake: Intake
+    inode: tuple[int, int]
+    head: bytes
+    tail: bytes
+
+
+class Watcher:
+    """Follows files and folders; iterate over it for what changes. `stop()` ends that, also from another thread."""
+
+    def __init__(
+        self,
+        log: StoreLog,
+        paths: Sequence[str],
+        *,
+        form: str | None = None,
+        through: Callable[[], Through] | None = None,
+    ) -> None:
+        self._log, self._paths, self._form, self._through = log, list(paths), form, through
+        self._files: dict[str, _Seen] = {}
+        self._ways: OrderedDict[str, _Way] = OrderedDict()
+        self._stopped = threading.Event()
+        self._scanned = float("-inf")
+
+    def stop(self) -> None:
+        """The iteration ends after what it is at."""
+        self._stopped.set()
+
+    def __iter__(self) -> Iterator[Change]:
+        while not self._stopped.is_set():
+            yield from self.poll()
+            self.rest()
+
+    def rest(self) -> None:
+        """Wait until the files are to be looked at again."""
+        self._stopped.wait(EVERY)
+
+    @property
+    def files(self) -> int:
+        """How many files are followed."""
+        return sum(not seen.refused for seen in self._files.values())
+
+    def poll(self) -> Iterator[Change]:
+        """Look at all files once: what came in from those that changed."""
+        began = time.monotonic()
+        if began - self._scanned >= SCAN_EVERY:
+            self._scan()
+            # A large tree is looked through less often: it must not take all the time there is.
+            self._scanned = began + 9 * (time.monotonic() - began)
+        for path, seen in list(self._files.items()):
+            change = self._look(path, seen)
+            if change is not None:
+                yield change
+
+    def _scan(self) -> None:
+        for path in self._paths:
+            for candidate in candidates_of(path):
+                if candidate.why is None:
+                    self._files.setdefault(candidate.path, _Seen())
+
+    def _look(self, path: str, seen: _Seen) -> Change | None:
+        try:
+            facts = os.stat(path)
+        except OSError:
+            return None
+        state = (*_state(facts), *_aside(f"{path}-wal"))
+        now = time.monotonic()
+        if state != seen.state:
+            seen.since = now
+        elif seen.refused or not self._unread(path, facts.st_size):
+            return None
+        seen.state = state
+        try:
+            return self._take(path, facts, settled=now - seen.since >= SETTLED)
+        except CallerError as refusal:
+            first, seen.refused = not seen.refused, True
+            named = path in self._paths
+            return Change(path, error=refusal) if first and named else None
+        except EfError as fault:
+            self._ways.pop(path, None)
+            seen.state = None  # again at the next look
+            return Change(path, error=fault)
+
+    def _unread(self, path: str, size: int) -> bool:
+        """Whether a file that did not change has a last line that waits."""
+        way = self._ways.get(path)
+        return way is not None and way.intake.length < size
+
+    def _take(self, path: str, facts: os.stat_result, *, settled: bool) -> Change | None:
+        way = self._ways.get(path)
+        if way is not None:
+            done = self._grown(path, way, facts, settled=settled)
+            if done is not None:
+                return _change(path, done)
+            if self._ways.get(path) is way:
+                return None  # what there is waits for its end
+        done = self._whole(path, facts)
+        return _change(path, done)
+
+    # A file that is known: what was added.
+
+    def _grown(
+        self, path: str, way: _Way, facts: os.stat_result, *, settled: bool
+    ) -> ImportResult | None:
+        """What was added; None where nothing can be taken now, or (the way is dropped) not in this way."""
+        begin = way.intake.length
+        if way.inode != (facts.st_dev, facts.st_ino) or facts.st_size < begin:
+            del self._ways[path]
+            return None
+        with open(path, "rb", buffering=0) as file:
+            head = file.read(len(way.head))
+            file.seek(begin - len(way.tail))
+            data = file.read(len(way.tail) + facts.st_size - begin)
+        if head != way.head or not data.startswith(way.tail):
+            del self._ways[path]
+            return None
+        added = data[len(way.tail) :]
+        if not settled:
+            added = added[: added.rfind(b"\n") + 1]
+        if not added:
+            return None
+        if self._through is not None:
+            added = b"".join(self._through()([added]))
+        intake = way.intake
+        intake.result = ImportResult(
+            intake.result.source, path, intake.result.format, relation="grown"
+        )
+        try:
+            intake.feed([added], begin + len(added))
+        except TipConflict:
+            del self._ways[path]
+            return None
+        except BaseException:
+            self._ways.pop(path, None)
+            raise
+        way.tail = (way.tail + added)[-EDGE:]
+        if len(way.head) < EDGE:
+            way.head = (way.head + added)[:EDGE]
+        self._ways.move_to_end(path)
+        return intake.result
+
+    # A file that is not: all of it.
+
+    def _whole(self, path: str, facts: os.stat_result) -> ImportResult:
+        through = self._through() if self._through else None
+        content = open_content(Path(path), through)
+        try:
+            form = found_format(content, self._form)
+            followed = form.form == "lines" and not content.remarks and through is None
+            if not followed or (self._form is None and _old(facts)):
+                return import_path(self._log, path, form=self._form, through=through)
+            content.path = os.path.abspath(path)
+            return self._begun(path, content, facts)
+        finally:
+            content.close()
+
+    def _begun(self, path: str, content: Content, facts: os.stat_result) -> ImportResult:
+        """Import a file of lines, and keep its way in open."""
+        form = found_format(content, self._form)
+        for _ in range(TRIES):
+            catalogue = SourceCatalogue(self._log)
+            match = catalogue.match(content)
+            known = match.source if match.relation != "prefix" else None
+            if match.relation == "prefix":
+                return import_path(self._log, path, form=self._form)
+            intake = intake_of(self._log, catalogue, content, form, known, match.digest, None)
+            if match.relation == "same":
+                intake.result.relation = "same"
+            try:
+                intake.feed(content.blocks(), content.size)
+            except TipConflict:
+                continue
+            head = content.head(EDGE)[:EDGE]
+            tail = b"".join(content.blocks(max(0, content.size - EDGE)))
+            self._ways[path] = _Way(intake, (facts.st_dev, facts.st_ino), head, tail)
+            while len(self._ways) > KEPT:
+                self._ways.popitem(last=False)
+            return intake.result
+        raise Busy(path=self._log.path, why="other writers kept adding to the same session")
+
+
+def _state(facts: os.stat_result) -> tuple[int, ...]:
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
+def _aside(path: str) -> tuple[int, ...]:
+    """The state of a file beside (a database's newest writes are there), where there is one."""
+    try:
+        return _state(os.stat(path))
+    except OSError:
+        return ()
+
+
+def _old(facts: os.stat_result) -> bool:
+    """Whether a file has not changed for so long that it is not read before it does."""
+    return time.time() - facts.st_mtime > RECENT  # noqa: TID251
+
+
+def _change(path: str, done: ImportResult) -> Change | None:
+    new = sum(done.new_events.values())
+    if not new and done.relation in ("same", "prefix"):
+        return None
+    return Change(path, done.source, done.format, done.relation, tuple(done.sessions), new)
