@@ -54,6 +54,11 @@ FORMAT = Argument(
     "the files' format (it is found out without this; `ef formats` lists them)",
     {"metavar": "FORMAT"},
 )
+REDACT = Argument(
+    ("--redact",),
+    "replace secrets before anything is stored (needs the extra `redact`)",
+    {"action": "store_true"},
+)
 KINDS = "objective constraint decision value artifact evidence failure obligation".split()
 
 COMMANDS = (
@@ -67,6 +72,7 @@ COMMANDS = (
                 ("--session",), "the id to give the session, instead of its own", {"metavar": "ID"}
             ),
             FORMAT,
+            REDACT,
         ),
         more="In a folder every file below it that may hold a session is tried, those of sub-agents after the "
         "sessions that began them; what is no session is counted and passed over. Of a folder that agents worked in "
@@ -84,6 +90,7 @@ COMMANDS = (
         (
             Argument(("PATH",), "a session file, or a folder of them", {"nargs": "+"}),
             FORMAT,
+            REDACT,
             Argument(
                 ("--for",),
                 "end after so many seconds (default: with Ctrl-C)",

@@ -64,7 +64,11 @@ def _import(
     if candidate.why is not None:
         raise InputRefused(where=candidate.path, why=candidate.why, remedy="Give a session file.")
     result = store.import_file(
-        candidate.path, session=args.session, format=args.format, progress=progress
+        candidate.path,
+        session=args.session,
+        format=args.format,
+        redact=args.redact,
+        progress=progress,
     )
     return {
         "source": result.source,

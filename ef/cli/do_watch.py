@@ -27,12 +27,15 @@ def run(request: Request) -> Answer:
     paths = [os.path.expanduser(path) for path in args.PATH]
     until = time.monotonic() + args.seconds if args.seconds is not None else float("inf")
     with open_store(request.settings.store) as store:
-        watcher = store.watch(*paths, format=args.format)
+        watcher = store.watch(*paths, format=args.format, redact=args.redact)
         told = False
         while True:
             for change in watcher.poll():
                 _tell(change, as_json=request.settings.json)
             if not told:
+                for path in paths:
+                    if not os.path.exists(path):
+                        say(f"{path}: there is no such file yet; waiting for it")
                 say(f"following {count(watcher.files, 'file')}; Ctrl-C ends it")
                 told = True
             if time.monotonic() >= until:

@@ -78,6 +78,10 @@ class Chain:
             self._inferred = INFERRED + item
         return self._inferred
 
+    def apart(self) -> None:
+        """The next item is of another response than the one before it, whatever stands between."""
+        self._inferred = None
+
     def closers(self, reading: Reading, key: str) -> list[Draft]:
         """A new model response begins, with the user's side between, while calls wait: they get no result any more."""
         if reading.role != "assistant":
@@ -106,24 +110,31 @@ class Chain:
             if part.call is not None:
                 self._calls(item, n, part.call)
             elif part.result is not None:
-                waits = [o for o in self.open_calls if o.call.call_id == part.call_id]
-                if waits:
-                    self.open_calls.remove(waits[-1])
+                self._answered(part)
+
+    def _answered(self, part: Part) -> None:
+        waits = [o for o in self.open_calls if o.call.call_id == part.call_id]
+        if waits:
+            self.open_calls.remove(waits[-1])
 
     def _calls(self, item: str, part: int, call: ToolCall, *, waits: bool = True) -> None:
         """A call: what it was given is not kept, there may be much of it."""
-        self.calls[call.call_id] = replace(call, input=None, command=None, text=None)
+        self.calls[call.call_id] = ToolCall(call.call_id, call.name, call.action)
         if waits:
             self.open_calls.append(Open(item, part, replace(call, input=None)))
 
     def remember_again(self, reading: Reading, item: str) -> None:
-        """An item of before has other content: a call that it still holds waits if it waited; a new one waits."""
+        """An item of before has other content: a call that it still holds waits if it waited; a new one waits, and a
+        new result answers.
+        """
         waited = {o.call.call_id for o in self.open_calls if o.item == item}
         self.open_calls = [o for o in self.open_calls if o.item != item]
         for n, part in enumerate(reading.parts):
             if part.call is not None:
                 known = part.call_id in self._ids.get(item, ())
                 self._calls(item, n, part.call, waits=part.call_id in waited or not known)
+            elif part.result is not None and part.call_id not in self._ids.get(item, ()):
+                self._answered(part)
         self._ids[item] = _ids(reading)
 
 

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..events import (
-    Channel,
-    Event,
     ForeignCompaction,
     Reading,
     RouteChanged,
@@ -20,11 +18,9 @@ from ..events import (
     UsageReported,
 )
 from ..events.shapes import is_list, is_map
-from ..log import Draft
 from ..readers import claude_code as reader
 from .chains import Chain, Known
 from .formats import Format, Head, Tells
-from .meaning import Meaning
 from .translator import REMARKS, Given, Spot, Translator, count
 
 NAME = reader.NAME
@@ -177,7 +173,7 @@ class ClaudeCode(Translator):
     def _title(self, title: Any, spot: Spot, chain: Chain) -> None:
         if isinstance(title, str) and title.strip():
             text = title.strip()[:400].encode("utf-8", "replace").decode()
-            self._said(chain, spot, SessionDescribed(text))
+            self.said(chain, spot, spot.key, SessionDescribed(text))
 
     def _system(self, record: dict[str, Any], spot: Spot, chain: Chain) -> None:
         subtype = record.get("subtype")
@@ -196,11 +192,7 @@ class ClaudeCode(Translator):
             count(facts.get("preTokens")),
             tuple(reader.name_of(d) for d in names if isinstance(d, str)),
         )
-        self._said(chain, spot, event)
-
-    def _said(self, chain: Chain, spot: Spot, event: Event) -> None:
-        draft = Draft(chain.stream, spot.key, event, Channel.IMPORTER)
-        self.say(Meaning(chain.stream, spot.key, [draft]), spot)
+        self.said(chain, spot, spot.key, event)
 
     def remark_parts(self, spot: Spot, reading: Reading, chain: Chain) -> None:
         super().remark_parts(spot, reading, chain)

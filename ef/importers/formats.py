@@ -5,7 +5,7 @@ The table is closed; a format's module is imported when a file may be of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -28,6 +28,40 @@ HEAD_RECORDS = 200
 HEAD_CUTS = 60
 
 
+class Records(Sequence[dict[str, Any]]):
+    """The objects of the first lines of a file; a line is read when it is asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self._rest = islice(lines(data), HEAD_RECORDS)
+        self._found: list[dict[str, Any]] = []
+
+    def _more(self) -> bool:
+        line = next(self._rest, None)
+        if line is None:
+            return False
+        self._found += [v.value for v in read_line(line.data).values if is_map(v.value)]
+        return True
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        n = 0
+        while n < len(self._found) or self._more():
+            if n < len(self._found):
+                yield self._found[n]
+                n += 1
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+    def __len__(self) -> int:
+        while self._more():
+            pass
+        return len(self._found)
+
+    def __getitem__(self, index: Any) -> Any:
+        len(self)
+        return self._found[index]
+
+
 @dataclass(frozen=True)
 class Head:
     """The beginning of a file: its bytes, its path as the caller gave it, whether it is all of the file, and the tables
@@ -45,12 +79,9 @@ class Head:
         return self.path.replace("\\", "/").rpartition("/")[2]
 
     @cached_property
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> Records:
         """The objects of its first lines."""
-        found: list[dict[str, Any]] = []
-        for line in islice(lines(self.data), HEAD_RECORDS):
-            found += [v.value for v in read_line(line.data).values if is_map(v.value)]
-        return found
+        return Records(self.data)
 
     @cached_property
     def cuts(self) -> list[tuple[Path, Any]]:
@@ -99,6 +130,17 @@ class Format:
 
 _MODULES: dict[str, str] = {
     "claude-code": "claude_code",
+    "opencode": "opencode",
+    "opencode-db": "opencode_db",
+    "pi": "pi",
+    "copilot-cli": "copilot_cli",
+    "gemini-cli": "gemini_cli",
+    "gemini-cli-jsonl": "gemini_cli_jsonl",
+    "cline": "cline",
+    "cline-task": "cline_task",
+    "roo": "roo",
+    "goose": "goose",
+    "goose-db": "goose_db",
 }
 """Format -> its module here, in the order in which a file is tried."""
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 _BODY = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+\\?', re.DOTALL)
 _ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|.)", re.DOTALL
+    r"\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|[\"\\/bfnrt])"
 )
 _GAP = re.compile(
     r"\ufeff?[\s\[\]{},:]*+(?:(?:true|false|null|NaN|-?Infinity|[-+.\deE]+)[\s\[\]{},:]*+)*+"
@@ -51,6 +51,26 @@ def lex(text: str) -> Lexed:
         at = end + 1
 
 
+def sound_until(text: str) -> int:
+    """Up to where a text that may go on is JSON: as far as a bracket or a comma, and white space behind it.
+
+    What is added to the text changes nothing of that, and no value is parted from its key.
+    """
+    at = sound = 0
+    while True:
+        quote = text.find('"', at)
+        gap = text[at:quote] if quote >= 0 else text[at:]
+        plain = _GAP.match(gap)
+        end = plain.end() if plain else 0
+        structure = max(gap.rfind(c, 0, end) for c in "{}[],") + 1
+        if structure:
+            sound = at + end - len(gap[structure:end].lstrip())
+        body = _BODY.match(text, quote + 1) if quote >= 0 and end == len(gap) else None
+        if body is None or body.end() == len(text):
+            return sound
+        at = body.end() + 1
+
+
 def key_before(text: str, lexed: Lexed, n: int) -> str | None:
     """The key whose value the n-th literal is, as it stands; None where it is no value of a key."""
     if not n:
@@ -83,7 +103,7 @@ class Unescaped:
 
 
 def _character(escape: re.Match[str]) -> str:
-    """An escape as the one character that it stands for; what is no escape of JSON is the character itself."""
+    """An escape as the one character that it stands for."""
     said = escape[0]
     if len(said) == 12:
         high, low = int(said[2:6], 16), int(said[8:], 16)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import InputRefused
-from .jsonstrings import Lexed, Unescaped, key_before, lex
+from .jsonstrings import Lexed, Unescaped, key_before, lex, sound_until
 from .meaning import Remark
 
 REDACTED = "redacted"
@@ -153,10 +153,15 @@ class Redaction:
         self.offset += len(redacted)
         return redacted
 
+    def lines(self, data: bytes) -> bytes:
+        """The next lines, of which the last one may lack its line feed if it is whole (`is_whole`)."""
+        return b"".join(self.line(line) for line in re.findall(rb"[^\n]*\n|[^\n]+", data))
+
     def through(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """A file's bytes, however they are cut, without its secrets: a line at a time.
 
-        A last line that is not whole is withheld: half a secret looks like none. It comes when it is whole.
+        The end of a last line that is cut in a string, or in no JSON, is withheld: half a secret looks like none. It
+        comes when it is whole.
         """
         held: list[bytes] = []
         for block in blocks:
@@ -167,10 +172,11 @@ class Redaction:
             if rest:
                 held.append(rest)
         last = b"".join(held)
-        if is_whole(last):
-            yield self.line(last)
-        else:
-            self.withheld = len(last)
+        text = last.decode("utf-8", "surrogateescape")
+        head = text[: sound_until(text)].encode("utf-8", "surrogateescape")
+        self.withheld = len(last) - len(head)
+        if head:
+            yield self.line(head)
 
     @property
     def findings(self) -> dict[str, int]:
@@ -191,17 +197,15 @@ class Redaction:
         if not new and not since:
             remarks.append(Remark(LOOKED, 1, 0, f"{by} found none"))
         if self.withheld:
-            said = "the last line is not whole, and half a secret looks like none: left out until it is"
+            said = "the last line is cut, and half a secret looks like none: its end is left out until it is whole"
             remarks.append(Remark(WITHHELD, self.number, self.offset, said))
         return remarks
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a last line without a line feed is empty, or holds only strings that have ended: nothing is cut off."""
-    if not line:
-        return True
-    lexed = lex(line.decode("utf-8", "surrogateescape"))
-    return lexed.json and not lexed.torn
+    """Whether nothing of a last line that no line feed ends would be withheld."""
+    text = line.decode("utf-8", "surrogateescape")
+    return sound_until(text) == len(text)
 
 
 class _Looker:

@@ -81,6 +81,8 @@ class Translator:
 
     NAME: ClassVar[str]
     CONFLICT: ClassVar[str] = "id-conflict"
+    GROWS: ClassVar[bool] = False
+    """Whether a record that stands again under its id, as it is by now, is the format's own way."""
 
     def __init__(self, given: Given) -> None:
         self.given = given
@@ -233,7 +235,7 @@ class Translator:
         place = known.item if known and known.item else self._before(chain, ident, key)
         again = known is not None
         if ident:
-            if place != key:
+            if place != key and not self.GROWS:
                 self.remark(self.CONFLICT, spot, REMARKS["id-conflict"])
             self._ids[ident] = Known(key, chain, place)
         reading = spoken(chain.named(reading, place), chain.calls.get)
@@ -248,6 +250,9 @@ class Translator:
             key,
             ItemReplaced(spot.data) if replaces else ItemAppended(spot.data),
             Channel.IMPORTER,
+            occurred_at=spot.at,
+            basis=spot.basis,
+            origin=Origin(self.given.source, spot.line, spot.start, spot.end),
             item=facts_of(reading, METER, estimate(reading)),
             group=group,
             reader=reader,
@@ -258,16 +263,16 @@ class Translator:
         if again:
             chain.remember_again(reading, place)
         else:
-            before = chain.closers(reading, key)
+            before = [_at(spot, draft) for draft in chain.closers(reading, key)]
             if route is not None:
-                before.append(self._own(chain, f"route/{key}", route))
+                before.append(self._own(chain, spot, f"route/{key}", route))
             chain.remember(reading, place)
             if not replaces:
                 drafts = [*before, item]
                 if usage is not None:
-                    drafts.append(self._own(chain, f"usage/{key}", usage))
-        at = drafts.index(item)
-        self.say(Meaning(chain.stream, key, drafts, at, reading), spot)
+                    drafts.append(self._own(chain, spot, f"usage/{key}", usage))
+        at = next(n for n, draft in enumerate(drafts) if draft is item)
+        self.out.meanings.append(Meaning(chain.stream, key, drafts, at, reading))
         return place
 
     def _before(self, chain: Chain, ident: tuple[str, str, str] | None, key: str) -> str:
@@ -280,25 +285,20 @@ class Translator:
     def event(self, chain: Chain, spot: Spot, event: Event, *, view: str = "") -> None:
         """An event of its own at this record's place; `view` tells events of the same type and record apart."""
         key = f"{spot.key}/{type(event).__name__}{view and '/' + view}"
-        draft = Draft(chain.stream, key, event, Channel.IMPORTER)
-        self.say(Meaning(chain.stream, key, [draft]), spot)
+        self.said(chain, spot, key, event)
 
-    def _own(self, chain: Chain, key: str, event: Event) -> Draft:
-        return Draft(chain.stream, OWN + key, event, Channel.IMPORTER)
+    def said(self, chain: Chain, spot: Spot, key: str, event: Event) -> None:
+        """An event of its own under a key."""
+        draft = self._event(chain, spot, key, event)
+        self.out.meanings.append(Meaning(chain.stream, key, [draft]))
 
-    def say(self, meaning: Meaning, spot: Spot) -> None:
-        """Add a meaning, its drafts stamped with the record's time and, for items, place."""
-        origin = Origin(self.given.source, spot.line, spot.start, spot.end)
-        meaning.drafts = [
-            replace(
-                draft,
-                occurred_at=spot.at,
-                basis=spot.basis,
-                origin=origin if draft.place is Place.SOURCE else draft.origin,
-            )
-            for draft in meaning.drafts
-        ]
-        self.out.meanings.append(meaning)
+    def _own(self, chain: Chain, spot: Spot, key: str, event: Event) -> Draft:
+        return self._event(chain, spot, OWN + key, event)
+
+    def _event(self, chain: Chain, spot: Spot, key: str, event: Event) -> Draft:
+        return Draft(
+            chain.stream, key, event, Channel.IMPORTER, occurred_at=spot.at, basis=spot.basis
+        )
 
     # Remarks.
 
@@ -332,6 +332,11 @@ class Translator:
             part.block is not None and depth(part.block) > DEPTH_REMARKED for part in reading.parts
         ):
             self.remark("too-deep", spot, REMARKS["too-deep"])
+
+
+def _at(spot: Spot, draft: Draft) -> Draft:
+    """A draft with a record's time."""
+    return replace(draft, occurred_at=spot.at, basis=spot.basis)
 
 
 REMARKS = {

@@ -67,7 +67,7 @@ class Ahead(View):
         if found is None:
             if name in self._keys:
                 return None
-            committed = super().record_of(stream, key)
+            committed = super().record_of(stream, key) if self.committed(stream).seq else None
             if committed is None:
                 self._keys[name] = None
             return committed

@@ -11,6 +11,20 @@ Reader = Callable[[bytes], Reading]
 READERS: dict[tuple[str, int], tuple[str, str]] = {
     ("claude-code", 1): ("claude_code", "read"),
     ("anthropic", 1): ("anthropic", "read"),
+    ("opencode/user", 1): ("opencode", "read_user"),
+    ("opencode/assistant", 1): ("opencode", "read_assistant"),
+    ("opencode/results", 1): ("opencode", "read_results"),
+    ("pi", 1): ("pi", "read"),
+    ("copilot-cli", 1): ("copilot_cli", "read"),
+    ("gemini-cli", 1): ("gemini_cli", "read"),
+    ("gemini-cli/results", 1): ("gemini_cli", "read_results"),
+    ("cline", 1): ("cline", "read"),
+    ("cline/user", 1): ("cline", "read_user"),
+    ("cline/assistant", 1): ("cline", "read_assistant"),
+    ("roo/user", 1): ("cline", "read_user"),
+    ("roo/assistant", 1): ("cline", "read_assistant"),
+    ("goose/user", 1): ("goose", "read_user"),
+    ("goose/assistant", 1): ("goose", "read_assistant"),
 }
 """Every reader of every version that a store may name: its module here, and the function. The table is closed."""
 

@@ -84,6 +84,8 @@ def blocks_of(content: Any) -> list[Any]:
     """Content as blocks: a bare text is one."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
+    if kind_of(content) == "reasoning":  # a message that is nothing else
+        return [content]
     return content if is_list(content) else []
 
 
@@ -117,10 +119,10 @@ def user(content: Any) -> Reading:
         if not isinstance(text, str):
             parts += _given(block, Channel.TOOL if answers is not None else Channel.USER_TYPED)
             continue
-        head = xmlcalls.RESULT.match(text)
-        if head:
+        told = xmlcalls.result_of(text)
+        if told is not None:
             answered()
-            answers, held = ([head[1]] if head[1] else []), block
+            answers, held = ([told] if told else []), block
         elif text.startswith("<environment_details>"):
             answered()
             answers = None

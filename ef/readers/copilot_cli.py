@@ -51,7 +51,7 @@ def reading(event: Mapping[str, Any]) -> Reading | None:
     if kind == "tool.execution_complete":
         return _answer(data)
     text = text_of(data.get("summaryContent" if kind == _COMPACTED else "content"))
-    if kind in ("system.message", "system.notification", "skill.invoked") and text:
+    if kind in ("system.message", "system.notification") and text:
         role = "system" if kind == "system.message" else "user"
         return Reading(role, (text_part(Channel.SYSTEM, text, data),))
     if kind == _COMPACTED and text:

@@ -48,6 +48,8 @@ def read_assistant(data: bytes) -> Reading:
 def reading(content: Any, role: str) -> Reading:
     """The reading of a message's content."""
     channel = Channel.ASSISTANT if role == "assistant" else Channel.USER_TYPED
+    if isinstance(content, str):  # a database's cell of more than one line
+        content = parse(content.encode("utf-8", "surrogatepass"))
     parts: list[Part] = []
     for block in list_of(content):
         parts += _block(block, channel)

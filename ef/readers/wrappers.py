@@ -36,7 +36,7 @@ _COPILOT_END = re.compile(
     rf"(?:\A|\n)<(?:shellId: \S{{1,64}} completed|exited) with exit code {_CODE}>\s*\Z"
 )
 _OPENHANDS_END = re.compile(
-    rf"(?:\A|\n)\[(?:The command completed|Command finished) with exit code {_CODE}\.?\]"
+    rf"(?:\A|\n)\[(?:The command completed|Command finished) with exit code {_CODE}\.?(?: CTRL\+[A-Z] was sent\.)?\]"
     r"(?:\n\[(?:Current working directory|Python interpreter|Command finished with exit code)\b[^\n]*\])*\s*\Z"
 )
 _PI_END = re.compile(rf"(?:\A|\n\n)Command exited with code {_CODE}\s*\Z")

@@ -20,12 +20,13 @@ TOOLS = frozenset((
 ))  # fmt: skip
 CALLS_MAX = 64
 """Calls of one text; what comes behind them stays text."""
-RESULT = re.compile(
-    r"\[\w{1,64}(?: for '[^\n]{0,4096}?')?[^\]\n]{0,200}\] Result:[ \t]*\n?([\s\S]*)"
-)
 _OPENS = re.compile(rf"^[ \t]*<({'|'.join(sorted(TOOLS))})>", re.MULTILINE)
 _ARGUMENT = re.compile(r"\s*<(\w{1,64})>")
 _WHOLE = ("content", "diff")
+
+
+_HEAD = re.compile(r"\[(\w{1,64})[ \]]")
+_SAYS = "] Result:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,15 @@ def calls(text: str) -> Iterator[Call]:
             continue
         yield Call(name, _given(text[at:end]), found.start(), end + len(name) + 3)
         at = end + len(name) + 3
+
+
+def result_of(text: str) -> str | None:
+    """What stands behind the line that says which call a text answers; None where it does not begin with one."""
+    head = _HEAD.match(text)
+    if head is None or head[1] not in TOOLS:
+        return None
+    says = text.find(_SAYS, head.end() - 1, text.find("\n") if "\n" in text else len(text))
+    return text[says + len(_SAYS) :].lstrip(" \t").removeprefix("\n") if says >= 0 else None
 
 
 def _end(text: str, at: int, name: str) -> int:

@@ -1,141 +1,186 @@
-"""Surface nodes -> messages in Anthropic's form. Pure.
+"""Turns -> messages in Anthropic's form. Pure.
 
-Rules: the items of one model response become one assistant message; results follow it in one user message, before other
-text, in the order of the calls; responses that nothing of the user's parts are one message. Calls and results are a
-bijection in what is handed out: a call without a result is closed by a stand-in when an event closed it, else it is
-pending and not handed out; a late result is shown once, as text, where it came; a result whose call is not in sight
-becomes text that says so; so does an opaque block that would be taken for a call or a result, or for no block at all.
-Other blocks are the provider's own, byte for byte as JSON values.
+Rules (the turns' own stand in turns.py): the results of a turn stand first in one user message, before other text.
+Signed thinking and redacted thinking are handed back as they came. An opaque block that would be taken for a call or a
+result, or for no block at all, becomes text. `Export` adds what the provider demands of a request: it begins with the
+user, no text is empty, call ids are letters, digits, _ and - and each once, thinking has its signature.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable
 from typing import Any
 
-from ..events import Part, PartKind
-from ..events.shapes import is_map
+from ..events import Media, Part, PartKind
+from ..events.shapes import is_list, is_map
+from . import media
+from .turns import ASSISTANT, USER, Answer, Links, Piece, Shown, Told, told
+from .writer import BEGINNING, Writer, as_object, changed
 
-Place = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A node with its parts: what the renderer needs of an item."""
-
-    seq: int
-    role: str
-    group: str | None
-    parts: tuple[Part, ...]
+_UNREAD = "[a block that cannot be read; it is kept as it came]"
+_PDF = "application/pdf"
 
 
-@dataclass(slots=True)
-class _Turn:
-    group: str | None = None
-    calls: list[Place] = field(default_factory=list[Place])
-    assistant: list[Any] = field(default_factory=list[Any])
-    results: dict[Place, Part] = field(default_factory=dict[Place, Part])
-    user: list[Any] = field(default_factory=list[Any])
+class Exact(Writer):
+    """What the model would see: blocks of the own dialect exactly as they came, whatever they are."""
+
+    dialect = "anthropic"
+    ids = re.compile(r"[a-zA-Z0-9_-]+")
+    id_max = 128
+    name_max = 128
+
+    def write(self, told: Told) -> tuple[Any, list[Any]]:
+        """(text blocks for the field `system`, or None; the messages)."""
+        out: list[Any] = []
+        for turn in told.turns:
+            _add(out, ASSISTANT, [block for _, block in self.blocks(turn.assistant)])
+            results = [self._answer(answer) for answer in turn.answers]
+            _add(out, USER, [*results, *(block for _, block in self.blocks(turn.user))])
+        head = [block for _, block in self.blocks(told.system)]
+        return head or None, out
+
+    def text(self, text: str, role: str) -> Any:
+        """A text block."""
+        return {"type": "text", "text": text}
+
+    def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
+        """A tool_use block."""
+        block = self.own_block(piece)
+        made = {"type": "tool_use", "id": call_id, "name": name, "input": as_object(given)}
+        return made if block is None else block
+
+    def media(self, found: Media, kind: PartKind, role: str) -> Any:
+        """An image or a document, in a user's message."""
+        image, pdf = kind is PartKind.IMAGE or found.mime in media.PICTURES, found.mime == _PDF
+        if (
+            role != USER
+            or not (image or pdf)
+            or (found.data and image and found.mime not in media.PICTURES)
+        ):
+            return None
+        source: dict[str, Any] = {"type": "url", "url": found.url}
+        if found.data:
+            source = {"type": "base64", "media_type": found.mime, "data": found.data}
+        return {"type": "image" if image else "document", "source": source}
+
+    def own(self, piece: Piece, part: Part) -> Any:
+        """The block itself, unless it would be taken for what it is not."""
+        if part.kind is not PartKind.OPAQUE:
+            return super().own(piece, part)
+        if _harmless(part.block):
+            return part.block
+        self.as_text["opaque"] += 1
+        return self.text(_UNREAD, piece.role)
+
+    def blocks(self, pieces: Iterable[Piece]) -> list[tuple[Piece, Any]]:
+        """All blocks; those that came in the own dialect stay, whatever stands behind them."""
+        return [(piece, block) for piece in pieces if (block := self._block(piece)) is not None]
+
+    def _told_id(self, call: Piece) -> str:
+        given = (self.own_block(call) or {}).get("id")
+        return given if isinstance(given, str) else super()._told_id(call)
+
+    def answer_id(self, call: Piece) -> str:
+        """The id that a result names: that of the call as it is handed out."""
+        return self.id_of(call) if self.own_block(call) is None else self._told_id(call)
+
+    def _answer(self, answer: Answer) -> Any:
+        call_id, own = self.answer_id(answer.call), self.own_block(answer.result)
+        return self._built_result(answer, call_id) if own is None else self._own_result(own, answer, call_id)
+
+    def _built_result(self, answer: Answer, call_id: str) -> Any:
+        result = answer.result
+        content: Any = answer.text
+        shown = result.part if result and not answer.is_error else None
+        images = (
+            [self.media(each, PartKind.IMAGE, USER) for each in media.pictures(shown)]
+            if shown
+            else []
+        )
+        if any(images):
+            said = [self.text(answer.text, USER)] if answer.text.strip() else []
+            content = [*said, *filter(None, images)]
+        block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+        return {**block, "is_error": True} if answer.is_error else block
+
+    def _own_result(self, block: dict[str, Any], answer: Answer, call_id: str) -> Any:
+        return block
+
+
+class Export(Exact):
+    """What the provider takes as a request, from anywhere."""
+
+    def write(self, told: Told) -> tuple[Any, list[Any]]:
+        """(text blocks for the field `system`, or None; the messages: the first one is the user's)."""
+        head, out = super().write(told)
+        if out and out[0]["role"] == ASSISTANT:
+            out.insert(0, {"role": USER, "content": [self.text(BEGINNING, USER)]})
+        if out and out[-1]["role"] == ASSISTANT:
+            last = out[-1]["content"][-1]
+            if (
+                last["type"] == "text"
+            ):  # a text that is to be gone on with may not end in white space
+                out[-1]["content"][-1] = changed(last, text=last["text"].rstrip())
+        return head, out
+
+    def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
+        """A tool_use block, the own one with what the provider refuses mended."""
+        block = super().call(piece, call_id, name, given)
+        return changed(block, type="tool_use", id=call_id, name=name, input=as_object(given))
+
+    def own(self, piece: Piece, part: Part) -> Any:
+        """The block itself; a text that says nothing and thinking that was not signed are left out."""
+        block = part.block
+        if part.kind is PartKind.TEXT:
+            whole = is_map(block) and block.get("type") == "text" and block.get("text") == part.text
+            return block if whole and part.text.strip() else self._built(piece, part)
+        if part.kind is PartKind.REASONING:
+            key = (
+                "data"
+                if is_map(block) and block.get("type") == "redacted_thinking"
+                else "signature"
+            )
+            signed = is_map(block) and isinstance(block.get(key), str) and block[key]
+            return block if signed else self._leave(piece)
+        if part.kind in (PartKind.IMAGE, PartKind.FILE) and not (
+            is_map(block) and is_map(block.get("source"))
+        ):
+            return self._media(piece, part)
+        return super().own(piece, part)
+
+    def blocks(self, pieces: Iterable[Piece]) -> list[tuple[Piece, Any]]:
+        """The blocks; no thinking stands last."""
+        return Writer.blocks(self, pieces)
+
+    def answer_id(self, call: Piece) -> str:
+        """The id that a result names: the one that is valid here."""
+        return self.id_of(call)
+
+    def _own_result(self, block: dict[str, Any], answer: Answer, call_id: str) -> Any:
+        if block.get("type") != "tool_result":
+            return self._built_result(answer, call_id)
+        content = block.get("content", "")
+        if is_list(content):
+            content = [each for each in content if not _says_nothing(each)]
+            if not all(is_map(each) and isinstance(each.get("type"), str) for each in content):
+                content = answer.text
+        elif not isinstance(content, str):
+            content = answer.text
+        kept = changed(block, tool_use_id=call_id)
+        return kept if kept.get("content", "") == content else {**kept, "content": content}
 
 
 def messages(
-    nodes: Iterable[Shown],
-    *,
-    results: Mapping[Place, Place],
-    answered: Mapping[Place, Place],
-    closed: Mapping[Place, str],
-    late: Mapping[Place, Place],
-) -> list[dict[str, Any]]:
-    """The messages; the mappings say which call has which result, and what is closed or late (see reducers.surface)."""
-    out: list[dict[str, Any]] = []
-    turn = _Turn()
-    for node in nodes:
-        if node.role == "assistant":
-            other = node.group is None or node.group != turn.group
-            if other and (turn.user or turn.results):
-                _flush(turn, out, closed)
-                turn = _Turn()
-            turn.group = node.group
-            _assistant(node, turn, results, closed)
-        else:
-            _user(node, turn, answered, late)
-    _flush(turn, out, closed)
-    return out
+    nodes: Iterable[Shown], links: Links
+) -> tuple[Any, list[dict[str, Any]], dict[str, int]]:
+    """The context: (the system's text blocks or None, the messages, how many parts of each kind were left out)."""
+    writer = Exact()
+    head, out = writer.write(told(nodes, links, once=True))
+    return head, out, dict(writer.left_out)
 
 
-def _assistant(
-    node: Shown, turn: _Turn, results: Mapping[Place, Place], closed: Mapping[Place, str]
-) -> None:
-    for n, part in enumerate(node.parts):
-        place = (node.seq, n)
-        if part.kind is PartKind.TOOL_CALL:
-            if place not in results and place not in closed:
-                continue
-            turn.calls.append(place)
-        turn.assistant.append(_block(part))
-
-
-def _user(
-    node: Shown, turn: _Turn, answered: Mapping[Place, Place], late: Mapping[Place, Place]
-) -> None:
-    for n, part in enumerate(node.parts):
-        place = (node.seq, n)
-        if part.kind is not PartKind.TOOL_RESULT:
-            turn.user.append(_block(part))
-        elif place in answered and answered[place] in turn.calls:
-            turn.results[answered[place]] = part
-        elif place in late:
-            turn.user.append(_unpaired(part, "which was closed before it came"))
-        else:
-            turn.user.append(_unpaired(part))
-
-
-def _flush(turn: _Turn, out: list[dict[str, Any]], closed: Mapping[Place, str]) -> None:
-    assistant: list[Any] = []
-    blocks: list[Any] = []
-    aside: list[Any] = []
-    places = iter(turn.calls)
-    shown = _shown_calls(turn)
-    for block in turn.assistant:
-        if not (is_map(block) and block.get("type") == "tool_use"):
-            assistant.append(block)
-            continue
-        place = next(places)
-        result = turn.results.get(place)
-        if place in shown:
-            assistant.append(block)
-            blocks.append(_block(result) if result else _closing(block, closed.get(place)))
-        else:
-            note = f"[another call with the id {block.get('id')} in one response; it is kept as it came]"
-            assistant.append({"type": "text", "text": note})
-            aside += [_unpaired(result)] if result else []
-    _add(out, "assistant", assistant)
-    _add(out, "user", [*blocks, *aside, *turn.user])
-
-
-def _shown_calls(turn: _Turn) -> set[Place]:
-    """One call of each id, as a provider demands: of those that share one, the first that has its result here."""
-    chosen: dict[Any, Place] = {}
-    calls = [b for b in turn.assistant if is_map(b) and b.get("type") == "tool_use"]
-    for place, block in zip(turn.calls, calls, strict=True):
-        held = chosen.setdefault(block.get("id"), place)
-        if held not in turn.results and place in turn.results:
-            chosen[block.get("id")] = place
-    return set(chosen.values())
-
-
-def _unpaired(result: Part, why: str = "which is not in sight") -> dict[str, Any]:
-    note = f"[result of call {result.call_id}, {why}]"
-    return {"type": "text", "text": f"{note}\n{result.text}"}
-
-
-def _closing(call: Any, outcome: str | None) -> dict[str, Any]:
-    text = f"[closed as {outcome or 'outcome unknown'}: no result had come when the next response began]"
-    return {"type": "tool_result", "tool_use_id": call.get("id"), "content": text, "is_error": True}
-
-
-def _add(out: list[dict[str, Any]], role: str, blocks: list[Any]) -> None:
+def _add(out: list[Any], role: str, blocks: list[Any]) -> None:
     if blocks:
         if out and out[-1]["role"] == role:
             out[-1]["content"] += blocks
@@ -143,10 +188,9 @@ def _add(out: list[dict[str, Any]], role: str, blocks: list[Any]) -> None:
             out.append({"role": role, "content": list(blocks)})
 
 
-def _block(part: Part) -> Any:
-    if part.kind is PartKind.OPAQUE and not _harmless(part.block):
-        return {"type": "text", "text": "[a block that cannot be read; it is kept as it came]"}
-    return part.block if part.block is not None else {"type": "text", "text": part.text}
+def _says_nothing(block: Any) -> bool:
+    text = block.get("text") if is_map(block) and block.get("type") == "text" else None
+    return isinstance(text, str) and not text.strip()
 
 
 def _harmless(block: Any) -> bool:

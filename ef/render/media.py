@@ -61,9 +61,9 @@ def pictures(result: Part) -> list[Media]:
 
 def _inner(block: Any) -> Iterator[Any]:
     """The blocks that may be images: in a list of them, or in one that a result names `content`, `output`, `parts`."""
-    below = [block]
+    below: list[Any] = [block]
     for _ in range(3):
-        level, below = below, []
+        level, below = below, list[Any]()
         for each in level:
             if is_list(each):
                 yield from each
@@ -72,7 +72,15 @@ def _inner(block: Any) -> Iterator[Any]:
                 below += [v for k in _HOLDERS if (is_list(v := each.get(k)) or is_map(v))]
 
 
-_HOLDERS = ("content", "output", "result", "functionResponse", "function_response", "parts", "response")
+_HOLDERS = (
+    "content",
+    "output",
+    "result",
+    "functionResponse",
+    "function_response",
+    "parts",
+    "response",
+)
 
 
 def _picture(block: Any) -> Media | None:

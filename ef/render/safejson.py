@@ -28,6 +28,24 @@ def canonical(value: Any) -> bytes:
     return text.encode("ascii")
 
 
+def sendable(value: Any) -> Any:
+    """The value itself where it is JSON of Unicode text; else a copy with U+FFFD for lone surrogates and with what JSON
+    cannot say as text."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return _whole(_finite(value))
+    return value
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if is_map(value):
+        return {_whole(key): _whole(each) for key, each in value.items()}
+    return [_whole(each) for each in value] if is_list(value) else value
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..events import Part, PartKind
+from ..events.shapes import is_map
 
 Place = tuple[int, int]
 """(seq of the item, part number)."""
@@ -106,7 +107,8 @@ class _Open:
 
 def told(nodes: Iterable[Shown], links: Links, *, once: bool = False) -> Told:
     """The turns of the nodes. `once`: of calls that share an id in one turn only one is handed out, the others become
-    text; else each is, and whoever writes them names them apart."""
+    text, and responses whose calls were all closed are one turn; else each call is handed out, whoever writes it names
+    it apart, and what closed it stands before the next response."""
     out = Told([], [], 0)
     turn = _Open()
     begun = False
@@ -114,7 +116,8 @@ def told(nodes: Iterable[Shown], links: Links, *, once: bool = False) -> Told:
         begun = begun or (node.role != SYSTEM and bool(node.parts))
         if node.role == ASSISTANT:
             other = node.group is None or node.group != turn.group
-            if other and (turn.user or turn.results):
+            closed = turn.calls and not once and all(place in links.closed for place in turn.calls)
+            if other and (turn.user or turn.results or closed):
                 out.turns += _done(turn, links, once=once)
                 turn = _Open()
             turn.group = node.group
@@ -185,9 +188,9 @@ def _shown_calls(turn: _Open) -> set[Place]:
 
 
 def _id(piece: Piece) -> str:
-    block = piece.part.block if piece.part else None
-    given = block.get("id") if isinstance(block, dict) else None
-    return given if isinstance(given, str) else (piece.part.call_id or "") if piece.part else ""
+    part = piece.part
+    given = part.block.get("id") if part and is_map(part.block) else None
+    return given if isinstance(given, str) else (part.call_id or "") if part else ""
 
 
 def _unpaired(piece: Piece, part: Part, why: str = "which is not in sight") -> Piece:

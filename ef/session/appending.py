@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..codec import kinds
 from ..errors import InputRefused, KeyConflict, NotProjectable
@@ -27,7 +27,6 @@ from ..events import (
     SessionOpened,
 )
 from ..importers.names import OPEN_KEY, OWN, facts_of
-from ..importers.redaction import Redactor
 from ..log import Appended, Draft, Record, Tip
 from ..log.ahead import Ahead
 from ..log.base import Prepared
@@ -45,8 +44,10 @@ from . import snapshots
 from .borders import checked_key, message_bytes
 from .ingest import anchor_drafts
 from .projected import Projected
-from .secrets import without_secrets
 from .snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from ..importers.redaction import Redactor
 
 _REPLACED = ItemReplaced.__name__
 
@@ -114,7 +115,11 @@ class Appender:
     def _request(
         self, message: Mapping[str, Any], channel: Channel | None, key: str | None
     ) -> Request[int]:
-        data, redacted = without_secrets(message_bytes(message), self._redactor)
+        data, redacted = message_bytes(message), None
+        if self._redactor is not None:
+            from .secrets import without_secrets
+
+            data, redacted = without_secrets(data, self._redactor)
         name = checked_key(key) or self._random_key()
         reading = anthropic.read(data, channel=channel)
         if not reading.parts or reading.role == "opaque":

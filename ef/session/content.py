@@ -11,13 +11,16 @@ import os
 import stat
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import InputRefused
 from ..importers.meaning import Remark
+
+if TYPE_CHECKING:
+    from ..importers.redaction import Redaction
 
 FILE_BYTES_MAX = 2 << 30
 BLOCK = 1 << 20
@@ -27,14 +30,10 @@ UNPACKED_FREELY, RATIO_MAX = 64 << 20, 200
 GZIP, ZSTD, SQLITE = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"SQLite format 3\0"
 
 
-Through = Callable[[Iterable[bytes]], Iterable[bytes]]
-"""What a content's bytes go through before anything of them is kept: a redaction."""
-
-
 @dataclass(slots=True)
 class Content:
     """What is imported: `size` bytes, read from the beginning as often as one likes. `remarks` say what it was taken
-    from; `tables` are a database's.
+    from; `tables` are a database's. `redaction` is what its bytes went through before anything of them was kept.
     """
 
     path: str
@@ -42,6 +41,12 @@ class Content:
     size: int
     remarks: list[Remark] = field(default_factory=list[Remark])
     tables: frozenset[str] = frozenset()
+    redaction: Redaction | None = None
+
+    def said(self, since: int) -> list[Remark]:
+        """What is to be noted with the source, of which the first `since` bytes were stored before."""
+        redacted = self.redaction.remarks(since) if self.redaction is not None else []
+        return [*self.remarks, *redacted]
 
     def blocks(self, start: int = 0) -> Iterator[bytes]:
         """The bytes from `start` on, in blocks. Raises InputRefused where the file is shorter than it was."""
@@ -89,8 +94,8 @@ def open_file(path: Path) -> IO[bytes]:
     return os.fdopen(handle, "rb", buffering=0)
 
 
-def open_content(path: Path, through: Through | None = None) -> Content:
-    """What a file holds, to be closed by the caller; `through` is what it goes through first. Raises InputRefused."""
+def open_content(path: Path, redaction: Redaction | None = None) -> Content:
+    """What a file holds, to be closed by the caller; without what the redaction takes out. Raises InputRefused."""
     file = open_file(path)
     try:
         size = os.fstat(file.fileno()).st_size
@@ -104,26 +109,28 @@ def open_content(path: Path, through: Through | None = None) -> Content:
         file.seek(0)
         plain = Content(str(path), file, size)
         if begins.startswith(GZIP):
-            return _unpacked(plain, "gzip", _gunzip(plain), through)
+            return _unpacked(plain, "gzip", _gunzip(plain), redaction)
         if begins.startswith(ZSTD):
-            return _unpacked(plain, "zstd", _unzstd(plain), through)
+            return _unpacked(plain, "zstd", _unzstd(plain), redaction)
         if begins == SQLITE:
             from .databases import tables_of
 
             plain.tables = tables_of(path)
             return plain
-        return plain if through is None else spooled(plain, through(plain.blocks()))
+        return plain if redaction is None else spooled(plain, plain.blocks(), redaction)
     except BaseException:
         file.close()
         raise
 
 
-def spooled(plain: Content, parts: Iterable[bytes], *remarks: Remark) -> Content:
-    """Parts as a content of its own, in a nameless file; `plain` is closed."""
+def spooled(
+    plain: Content, parts: Iterable[bytes], redaction: Redaction | None, *remarks: Remark
+) -> Content:
+    """Parts, redacted, as a content of its own, in a nameless file; `plain` is closed."""
     file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
     try:
         size = 0
-        for part in parts:
+        for part in parts if redaction is None else redaction.through(parts):
             size += len(part)
             if size > FILE_BYTES_MAX:
                 why = f"it holds more than {FILE_BYTES_MAX} bytes"
@@ -133,11 +140,12 @@ def spooled(plain: Content, parts: Iterable[bytes], *remarks: Remark) -> Content
         file.close()
         raise
     plain.close()
-    return Content(plain.path, file, size, [*plain.remarks, *remarks])
+    said = [*plain.remarks, *remarks]
+    return Content(plain.path, file, size, said, redaction=redaction)
 
 
 def _unpacked(
-    plain: Content, name: str, parts: Iterator[bytes], through: Through | None
+    plain: Content, name: str, parts: Iterator[bytes], redaction: Redaction | None
 ) -> Content:
     text = f"the file is compressed ({name}); the source is what it holds"
     most = max(UNPACKED_FREELY, RATIO_MAX * plain.size)
@@ -151,8 +159,7 @@ def _unpacked(
                 raise InputRefused(where=plain.path, why=why, remedy="Unpack it, and look at it.")
             yield part
 
-    whole = bounded() if through is None else through(bounded())
-    return spooled(plain, whole, Remark("compressed", 1, 0, text))
+    return spooled(plain, bounded(), redaction, Remark("compressed", 1, 0, text))
 
 
 def _gunzip(plain: Content) -> Iterator[bytes]:

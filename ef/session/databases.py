@@ -11,15 +11,18 @@ import base64
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..errors import InputRefused
 from ..importers.formats import Format
 from ..importers.meaning import Remark
-from .content import Content, Through, spooled
+from .content import Content, spooled
+
+if TYPE_CHECKING:
+    from ..importers.redaction import Redaction
 
 ROWS_AT_ONCE = 100
 
@@ -33,11 +36,10 @@ def tables_of(path: Path) -> frozenset[str]:
         )
 
 
-def rows_of(plain: Content, form: Format, through: Through | None) -> Content:
+def rows_of(plain: Content, form: Format, redaction: Redaction | None) -> Content:
     """A database's rows as lines. Raises InputRefused."""
     text = "the file is a database; the source is its rows, one a line"
-    parts: Iterable[bytes] = _lines(Path(plain.path), form)
-    return spooled(plain, parts if through is None else through(parts), Remark("rows", 1, 0, text))
+    return spooled(plain, _lines(Path(plain.path), form), redaction, Remark("rows", 1, 0, text))
 
 
 def _lines(path: Path, form: Format) -> Iterator[bytes]:

@@ -11,15 +11,17 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import Busy, CallerError, EfError, TipConflict
+from ..importers.formats import Format
+from ..importers.redaction import Redaction, Redactor, is_whole
 from ..log.storelog import StoreLog
-from .content import Content, Through, open_content
+from .content import Content, open_content
 from .finding import candidates_of
-from .importing import TRIES, found_format, import_path, intake_of
+from .importing import TRIES, found_format, import_path, intake_of, redaction_of
 from .intake import ImportResult, Intake
 from .sources import SourceCatalogue
 
@@ -58,12 +60,14 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Way:
-    """A file's way in, as far as it was read, and the bytes at both ends of that."""
+    """A file's way in, as far as it was read (`length` bytes of it), and the bytes at both ends of that."""
 
     intake: Intake
     inode: tuple[int, int]
+    length: int
     head: bytes
     tail: bytes
+    redaction: Redaction | None
 
 
 class Watcher:
@@ -75,9 +79,9 @@ class Watcher:
         paths: Sequence[str],
         *,
         form: str | None = None,
-        through: Callable[[], Through] | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
-        self._log, self._paths, self._form, self._through = log, list(paths), form, through
+        self._log, self._paths, self._form, self._redactor = log, list(paths), form, redactor
         self._files: dict[str, _Seen] = {}
         self._ways: OrderedDict[str, _Way] = OrderedDict()
         self._stopped = threading.Event()
@@ -145,7 +149,7 @@ class Watcher:
     def _unread(self, path: str, size: int) -> bool:
         """Whether a file that did not change has a last line that waits."""
         way = self._ways.get(path)
-        return way is not None and way.intake.length < size
+        return way is not None and way.length < size
 
     def _take(self, path: str, facts: os.stat_result, *, settled: bool) -> Change | None:
         way = self._ways.get(path)
@@ -164,7 +168,7 @@ class Watcher:
         self, path: str, way: _Way, facts: os.stat_result, *, settled: bool
     ) -> ImportResult | None:
         """What was added; None where nothing can be taken now, or (the way is dropped) not in this way."""
-        begin = way.intake.length
+        begin = way.length
         if way.inode != (facts.st_dev, facts.st_ino) or facts.st_size < begin:
             del self._ways[path]
             return None
@@ -180,20 +184,24 @@ class Watcher:
             added = added[: added.rfind(b"\n") + 1]
         if not added:
             return None
-        if self._through is not None:
-            added = b"".join(self._through()([added]))
-        intake = way.intake
+        intake, clean = way.intake, added
+        if way.redaction is not None:
+            if not is_whole(added.rpartition(b"\n")[2]):
+                return None
+            clean = way.redaction.lines(added)
+            intake.remarks += way.redaction.remarks(intake.length)
         intake.result = ImportResult(
             intake.result.source, path, intake.result.format, relation="grown"
         )
         try:
-            intake.feed([added], begin + len(added))
+            intake.feed([clean], intake.length + len(clean))
         except TipConflict:
             del self._ways[path]
             return None
         except BaseException:
             self._ways.pop(path, None)
             raise
+        way.length += len(added)
         way.tail = (way.tail + added)[-EDGE:]
         if len(way.head) < EDGE:
             way.head = (way.head + added)[:EDGE]
@@ -203,41 +211,56 @@ class Watcher:
     # A file that is not: all of it.
 
     def _whole(self, path: str, facts: os.stat_result) -> ImportResult:
-        through = self._through() if self._through else None
-        content = open_content(Path(path), through)
+        redaction = redaction_of(self._redactor, path)
+        content = open_content(Path(path), redaction)
         try:
             form = found_format(content, self._form)
-            followed = form.form == "lines" and not content.remarks and through is None
-            if not followed or (self._form is None and _old(facts)):
-                return import_path(self._log, path, form=self._form, through=through)
+            if form.form != "lines" or content.remarks or _old(facts):
+                return self._import(path)
             content.path = os.path.abspath(path)
-            return self._begun(path, content, facts)
+            return self._begun(path, content, form, facts)
         finally:
             content.close()
 
-    def _begun(self, path: str, content: Content, facts: os.stat_result) -> ImportResult:
+    def _import(self, path: str) -> ImportResult:
+        return import_path(self._log, path, form=self._form, redactor=self._redactor)
+
+    def _begun(
+        self, path: str, content: Content, form: Format, facts: os.stat_result
+    ) -> ImportResult:
         """Import a file of lines, and keep its way in open."""
-        form = found_format(content, self._form)
         for _ in range(TRIES):
             catalogue = SourceCatalogue(self._log)
             match = catalogue.match(content)
-            known = match.source if match.relation != "prefix" else None
             if match.relation == "prefix":
-                return import_path(self._log, path, form=self._form)
-            intake = intake_of(self._log, catalogue, content, form, known, match.digest, None)
+                return self._import(path)
+            intake = intake_of(
+                self._log, catalogue, content, form, match.source, match.digest, None
+            )
             if match.relation == "same":
                 intake.result.relation = "same"
             try:
                 intake.feed(content.blocks(), content.size)
             except TipConflict:
                 continue
-            head = content.head(EDGE)[:EDGE]
-            tail = b"".join(content.blocks(max(0, content.size - EDGE)))
-            self._ways[path] = _Way(intake, (facts.st_dev, facts.st_ino), head, tail)
-            while len(self._ways) > KEPT:
-                self._ways.popitem(last=False)
+            self._keep(path, content, intake, facts)
             return intake.result
         raise Busy(path=self._log.path, why="other writers kept adding to the same session")
+
+    def _keep(self, path: str, content: Content, intake: Intake, facts: os.stat_result) -> None:
+        """Keep a file's way in; where it was redacted, what is read of it is not what is stored."""
+        length, redaction = content.size, content.redaction
+        if redaction is not None:
+            length = facts.st_size - redaction.withheld
+            redaction.withheld = 0
+        with open(path, "rb", buffering=0) as file:
+            head = file.read(min(EDGE, length))
+            file.seek(max(0, length - EDGE))
+            tail = file.read(min(EDGE, length))
+        inode = (facts.st_dev, facts.st_ino)
+        self._ways[path] = _Way(intake, inode, length, head, tail, redaction)
+        while len(self._ways) > KEPT:
+            self._ways.popitem(last=False)
 
 
 def _state(facts: os.stat_result) -> tuple[int, ...]:

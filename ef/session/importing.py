@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Busy, InputRefused, TipConflict, UsageError
 from ..events import ItemAppended, PartKind
@@ -19,10 +19,13 @@ from ..log.items import reading_of
 from ..log.storelog import StoreLog
 from ..readers.claude_code import name_of
 from ..readers.jsonvalues import parse
-from .content import Content, Through, open_content
+from .content import Content, open_content
 from .databases import rows_of
 from .intake import ImportResult, Intake, Stored
 from .sources import Source, SourceCatalogue
+
+if TYPE_CHECKING:
+    from ..importers.redaction import Redaction, Redactor
 
 TRIES = 8
 HEAD_BYTES = 1 << 20
@@ -34,19 +37,32 @@ def import_path(
     *,
     session: str | None = None,
     form: str | None = None,
-    through: Through | None = None,
+    redactor: Redactor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ImportResult:
-    """Import a file. Raises InputRefused (nothing is kept then), Busy, CannotWrite, OutcomeUnknown."""
-    content = open_content(Path(path), through)
+    """Import a file. Raises InputRefused (nothing is kept then), Busy, CannotWrite, OutcomeUnknown.
+
+    What the redactor finds is replaced before anything is kept.
+    """
+    redaction = redaction_of(redactor, path)
+    content = open_content(Path(path), redaction)
     try:
         content.path = os.path.abspath(path)
         found = found_format(content, form)
         if content.tables:
-            content = rows_of(content, found, through)
+            content = rows_of(content, found, redaction)
         return import_content(log, content, found, session=session, progress=progress)
     finally:
         content.close()
+
+
+def redaction_of(redactor: Redactor | None, path: str | Path) -> Redaction | None:
+    """The redaction of one file by a redactor."""
+    if redactor is None:
+        return None
+    from ..importers.redaction import Redaction
+
+    return Redaction(redactor, where=str(path))
 
 
 def import_bytes(
@@ -164,7 +180,7 @@ def intake_of(
         given,
         stored,
         earlier=earlier.id if earlier else None,
-        remarks=content.remarks,
+        remarks=content.said(known.length if known else 0),
         progress=progress,
     )
     if earlier is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..codec.digests import anchor_id
 from ..events import Anchor, AnchorDeclared, Channel, Event, ItemAppended, Reading, SourceRef
 from ..importers.meaning import Meaning
 from ..log import Draft, Log
-from ..log.base import Assigned
+from ..log.base import Assigned, Tip
 from ..reducers.observers import Observers, Proposal
 
 
@@ -78,16 +78,19 @@ class _Declares:
 
 
 def session_drafts(
-    log: Log, meanings: Iterable[Meaning], observers: dict[str, Observers]
+    log: Log,
+    meanings: Iterable[Meaning],
+    observers: dict[str, Observers],
+    tips: Mapping[str, Tip],
 ) -> list[Draft]:
     """The drafts of the meanings that the log does not know yet, each item followed by what it grounds.
 
     Observers (by stream; taken further) see every item, known or new, so that their state is the same whichever part
-    was known; they speak for new items only: an improved observer changes no past.
+    was known; they speak for new items only: an improved observer changes no past. `tips` are those of all streams.
     """
     drafts: list[Draft] = []
     for meaning in meanings:
-        known = log.find(meaning.stream, meaning.key) is not None
+        known = tips[meaning.stream].seq > 0 and log.find(meaning.stream, meaning.key) is not None
         if not known:
             drafts += meaning.drafts
         if meaning.item is None:

@@ -68,7 +68,10 @@ class Stored:
 
 
 class Intake:
-    """The way of one source into the log. After TipConflict, or any other fault, it is of no use any more."""
+    """The way of one source into the log. After TipConflict, or any other fault, it is of no use any more.
+
+    `remarks` on the source as a whole are noted with the next batch.
+    """
 
     def __init__(
         self,
@@ -81,7 +84,7 @@ class Intake:
         remarks: Iterable[Remark] = (),
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """`stored`: the source is known. `earlier`: the one that was at this path before. `remarks`: on all of it."""
+        """`stored`: the source is known. `earlier`: the one that was at this path before."""
         self._log, self._form, self._given = log, form, given
         self._stream = source_stream(given.source)
         self._translator = form.translator(given)
@@ -90,7 +93,7 @@ class Intake:
         self._hasher = blake3()
         self._stored, self._known, self._earlier = stored or Stored(), stored is not None, earlier
         self._held = self._stored.length
-        self._remarks = list(remarks)
+        self.remarks = list(remarks)
         self._said = set(self._stored.notes)
         self._began = list(self._stored.began)
         self._grew = False
@@ -161,8 +164,9 @@ class Intake:
             drafts.append(self._draft(f"grew/{upto}", grew))
             self._grew = False
         drafts += self._bytes(fresh)
-        drafts += self._notes(self._remarks + remarks if head else remarks)
-        drafts += session_drafts(self._log, meanings, self._observers)
+        drafts += self._notes([*self.remarks, *remarks])
+        self.remarks.clear()
+        drafts += session_drafts(self._log, meanings, self._observers, self._tips)
         reached("import.translated")
         if last and (drafts or not self._complete(upto)):
             drafts.append(self._completed())
@@ -183,7 +187,7 @@ class Intake:
         self.result.sessions = self._translator.out.sessions
         self.result.records = self._translator.out.records
         for meaning in meanings:
-            if meaning.key == OPEN_KEY and self._log.find(meaning.stream, OPEN_KEY) is None:
+            if meaning.key == OPEN_KEY and not self._log.tip(meaning.stream).seq:
                 self._began.append(meaning.stream.partition("/")[2])
 
     def _opening(self) -> Iterator[Draft]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..audit import Audit, Holds, audit, hold
 from ..codec.digests import anchor_id, value_digest
@@ -25,22 +25,27 @@ from ..events import (
     SourceRef,
 )
 from ..importers.names import session_stream
-from ..importers.redaction import Redactor
 from ..log import Draft, given
 from ..log import items as log_items
 from ..log.items import Cited, reading_of
 from ..log.storelog import StoreLog
 from ..projections.working import HELD, SHOWN, Working
+from ..readers import DIALECTS
 from ..reducers import Reducer, gate
 from ..reducers.heads import Head, lifecycle
 from ..reducers.surface import Node
 from ..render import anthropic as rendered
+from ..render import export as exported
 from ..render.safejson import canonical
+from ..render.turns import Links, Shown
 from .appending import Appender
 from .borders import checked_key, declaration
 from .moments import At, resolve
 from .projected import Projected
-from .views import Context, Difference, NodeView, State
+from .views import Context, Difference, Export, NodeView, State
+
+if TYPE_CHECKING:
+    from ..importers.redaction import Redactor
 
 EXCERPT_CHARS = 160
 _DEFAULT_AUTHORITY = {
@@ -239,21 +244,13 @@ class Session:
             return self._context(self._at(at, recorded, SHOWN))
 
     def _context(self, working: Working) -> Context:
-        surface = working.surface
-        shown: list[rendered.Shown] = []
+        shown: list[Shown] = []
         nodes: list[NodeView] = []
-        for node in surface.nodes.values():
-            reading = reading_of(self._log, self._log.get(self._stream, node.content_seq))
-            shown.append(rendered.Shown(node.seq, node.facts.role, node.group, reading.parts))
+        for node, reading, dialect in self._readings(working):
+            shown.append(Shown(node.seq, node.facts.role, node.group, reading.parts, dialect))
             nodes.append(_node_view(node, reading))
-        messages = rendered.messages(
-            shown,
-            results=surface.results,
-            answered=surface.answered,
-            closed=surface.closed,
-            late=surface.late,
-        )
-        digest = value_digest(canonical(messages)).hex()
+        system, messages, left_out = rendered.messages(shown, _links(working))
+        digest = value_digest(canonical([system, messages] if system else messages)).hex()
         tokens = sum(n.tokens or 0 for n in nodes)
         return Context(
             self.id,
@@ -263,6 +260,46 @@ class Session:
             messages,
             digest,
             working.described.compactions,
+            system=system,
+            left_out=left_out,
+        )
+
+    def _readings(self, working: Working) -> Iterator[tuple[Node, Reading, str]]:
+        """Each node on the surface with its reading, and whose blocks that holds."""
+        for node in working.surface.nodes.values():
+            record = self._log.get(self._stream, node.content_seq)
+            reader = record.header.reader
+            dialect = DIALECTS.get(reader[0], "") if reader else ""
+            yield node, reading_of(self._log, record), dialect
+
+    def export(
+        self, format: str, at: At = None, *, recorded: bool = False, everything: bool = False
+    ) -> Export:
+        """The context at a moment, or with `everything` the whole history, as a provider takes it. Never appends.
+
+        `format` is anthropic, openai (chat), responses or gemini. Raises UsageError for another.
+        """
+        if format not in exported.WRITERS:
+            known = ", ".join(exported.WRITERS)
+            raise UsageError(detail=f"format {format!r} is not known; it is one of {known}")
+        with self._lock:
+            # Nothing takes an item off the surface in this version: the whole history is what is on it.
+            working = self._at(at, recorded, SHOWN)
+            nodes = (
+                Shown(node.seq, node.facts.role, node.group, reading.parts, dialect)
+                for node, reading, dialect in self._readings(working)
+            )
+            found = exported.write(format, nodes, _links(working))
+        return Export(
+            self.id,
+            working.seq,
+            format,
+            found.system,
+            found.messages,
+            found.left_out,
+            found.as_text,
+            found.renamed,
+            everything,
         )
 
     def state(self, at: At = None, *, recorded: bool = False, quotes: bool = True) -> State:
@@ -317,6 +354,11 @@ class Session:
         with self._lock:
             working = self._at(at, recorded, HELD)
             return audit(self._log, self.id, self._stream, key, working)
+
+
+def _links(working: Working) -> Links:
+    surface = working.surface
+    return Links(surface.results, surface.answered, surface.closed, surface.late)
 
 
 def _differs(old: Holds, new: Holds) -> bool:

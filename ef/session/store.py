@@ -20,7 +20,7 @@ from .summaries import SessionInfo, info_of
 
 # What one command needs and the others do not is imported by that one: start-up is felt at each command.
 if TYPE_CHECKING:
-    from ..importers.redaction import Finds
+    from ..importers.redaction import Finds, Redactor
     from ..log.subscription import Subscription
     from .backup import BackedUp
     from .following import Watcher
@@ -61,7 +61,6 @@ class Store:
         detector); see docs/redaction.md.
         """
         from ..importers.names import session_name
-        from .secrets import redactor_of
 
         given.text("session id", name, empty=True)
         if session_name(name) != name:
@@ -69,7 +68,7 @@ class Store:
                 detail=f"session id {name[:80]!r}: use 1 to 128 of the characters A-Z a-z 0-9 . _ : - "
                 "and begin with a letter or digit"
             )
-        return Session(self.log, name, lambda: secrets.token_hex(16), redactor_of(redact))
+        return Session(self.log, name, lambda: secrets.token_hex(16), _redactor(redact))
 
     def find_session(self, prefix: str) -> Session:
         """The session whose id begins with `prefix`; a root session wins over its own sub-agents. Raises NotFound."""
@@ -112,12 +111,14 @@ class Store:
         *,
         session: str | None = None,
         format: str | None = None,
+        redact: bool | Finds | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> ImportResult:
         """Import a session file; importing it again, grown or not, adds only what is new. Raises InputRefused, Busy.
 
         `session` is the id to give its (first) session, `format` its format where it is not to be found out; `progress`
-        gets the bytes done.
+        gets the bytes done. Secrets that `redact` finds (True: the built-in detector) are replaced before anything is
+        kept; see docs/redaction.md.
         """
         from .importing import import_path
 
@@ -127,16 +128,29 @@ class Store:
             given.text("format", format)
         given.function("progress", progress)
         where = given.path("path", path)
-        return import_path(self.log, where, session=session, form=format, progress=progress)
+        return import_path(
+            self.log,
+            where,
+            session=session,
+            form=format,
+            redactor=_redactor(redact),
+            progress=progress,
+        )
 
-    def watch(self, *paths: str | Path, format: str | None = None) -> Watcher:
+    def watch(
+        self,
+        *paths: str | Path,
+        format: str | None = None,
+        redact: bool | Finds | None = None,
+    ) -> Watcher:
         """Follow files and folders as they grow: iterate over what comes in; `stop()` ends it.
 
         What was added to a file of lines is in the log within a second, whatever its length. See `Watcher`.
         """
         from .following import Watcher
 
-        return Watcher(self.log, [str(given.path("path", path)) for path in paths], form=format)
+        names = [str(given.path("path", path)) for path in paths]
+        return Watcher(self.log, names, form=format, redactor=_redactor(redact))
 
     def sources(self) -> list[Source]:
         """What was imported."""
@@ -146,16 +160,24 @@ class Store:
         """Remarks on a source: {line, offset, kind, text}."""
         return SourceCatalogue(self.log).notes(given.text("source", source))
 
-    def export_original(self, source: str, *, length: int | None = None) -> bytes:
+    def export_original(
+        self, source: str, *, length: int | None = None, redacted: bool = False
+    ) -> bytes:
         """A source's bytes exactly as they were imported (the newest import, or that of `length` bytes).
 
-        `source` is a source's id, a unique prefix of it, or a session's id. Raises NotFound, Damaged (naming lines).
+        `source` is a source's id, a unique prefix of it, or a session's id. Raises NotFound, Damaged (naming lines),
+        OriginalRedacted where secrets were replaced, unless `redacted` says that what was stored is wanted.
         """
         if length is not None:
             given.number("length", length)
         catalogue = SourceCatalogue(self.log)
         found = catalogue.find(given.text("source", source))
-        return catalogue.original(found, length=length)
+        data = catalogue.original(found, length=length)  # what cannot be read says so first
+        if not redacted:
+            from .secrets import refuse_original
+
+            refuse_original(found.id, catalogue.notes(found.id))
+        return data
 
     def rebuild(
         self, session: str | None = None, *, progress: Callable[[int], None] | None = None
@@ -219,6 +241,14 @@ class Store:
         if session is not None:
             given.text("session", session)
         return verify_log(self.log, quick=quick, session=session, progress=progress)
+
+
+def _redactor(redact: bool | Finds | None) -> Redactor | None:
+    if redact is None or redact is False:
+        return None
+    from .secrets import redactor_of
+
+    return redactor_of(redact)
 
 
 MEMORY = ":memory:"

@@ -98,6 +98,8 @@ class Context:
     """What the model would see as of seq `at`: `tokens` is an estimate; `frontier` counts frozen checkpoints.
 
     `compactions` counts those of another tool: they take nothing off this surface, and their summaries are items on it.
+    `system` is what stands before the messages; None where nothing does. `left_out` counts parts, by kind, that have no
+    form in the messages (reasoning of another provider).
     """
 
     session: str
@@ -108,6 +110,8 @@ class Context:
     digest: str
     compactions: int = 0
     frontier: int = 0
+    system: Any = None
+    left_out: dict[str, int] = field(default_factory=dict[str, int])
 
     def to_json(self) -> dict[str, Any]:
         """JSON fields."""
@@ -118,8 +122,43 @@ class Context:
             "nodes": [n.to_json() for n in self.nodes],
             "frontier": self.frontier,
             "compactions": self.compactions,
+            "system": self.system,
             "messages": self.messages,
+            "left_out": self.left_out,
             "digest": self.digest,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A context or history as of seq `at`, in a provider's format: `messages` alone is a valid request's list of them.
+
+    `system` is the provider's field for the system's words; None where there are none or they stand in the messages.
+    `left_out`, `as_text`, `renamed`: how many parts of which kind were not handed over, became text, got another name.
+    """
+
+    session: str
+    at: int
+    format: str
+    system: Any
+    messages: list[Any]
+    left_out: dict[str, int]
+    as_text: dict[str, int]
+    renamed: dict[str, int]
+    everything: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON fields."""
+        return {
+            "format": self.format,
+            "session": self.session,
+            "at": self.at,
+            "all": self.everything,
+            "system": self.system,
+            "messages": self.messages,
+            "left_out": self.left_out,
+            "as_text": self.as_text,
+            "renamed": self.renamed,
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..events import (
     Channel,
@@ -13,6 +14,7 @@ from ..events import (
     ItemReplaced,
     Part,
     PartKind,
+    UsageReported,
 )
 from ..events.shapes import is_list, is_map
 from ..importers.names import session_stream
@@ -21,16 +23,23 @@ from ..log.items import event_of, reading_of
 from ..session.store import Store
 
 _ITEMS = (ItemAppended.__name__, ItemReplaced.__name__)
+_IMAGE_TYPES = ("image", "input_image", "image_url")
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one or more sessions. `typed` are the user's words in order; `open` calls that never got a result."""
+    """Counts of one or more sessions, whatever format they come from.
+
+    `typed` are the user's words in order; `texts` the pieces of text in a model's responses; `usage` the responses that
+    tokens were reported for; `open` calls that never got a result.
+    """
 
     typed: list[str] = field(default_factory=list[str])
     messages: set[str] = field(default_factory=set[str])
     synthetic: set[str] = field(default_factory=set[str])
+    usage: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     items: int = 0
+    texts: int = 0
     calls: int = 0
     results: int = 0
     errors: int = 0
@@ -72,6 +81,10 @@ def _count(store: Store, record: Record, out: Tally) -> None:
     if header.kind == ForeignCompaction.__name__:
         event = event_of(store.log, record)
         out.compactions += isinstance(event, ForeignCompaction) and event.form == "compact"
+    if header.kind == UsageReported.__name__:
+        usage = event_of(store.log, record)
+        assert isinstance(usage, UsageReported)
+        out.usage.add((header.stream, usage.message_id))
     if header.kind in _ITEMS:
         out.items += 1
     if header.kind != ItemAppended.__name__ or header.item is None:
@@ -80,6 +93,8 @@ def _count(store: Store, record: Record, out: Tally) -> None:
     for part in reading_of(store.log, record).parts:
         if part.kind is PartKind.TEXT and part.channel is Channel.USER_TYPED:
             out.typed.append(part.text)
+        if part.kind is PartKind.TEXT and header.item.role == "assistant":
+            out.texts += bool(part.text)
         out.calls += part.kind is PartKind.TOOL_CALL
         out.results += part.kind is PartKind.TOOL_RESULT
         out.errors += part.result is not None and part.result.is_error
@@ -94,11 +109,24 @@ def _group(header: Header, out: Tally) -> None:
 
 
 def _images(part: Part) -> int:
+    """The images of a part: it is one, or a result that holds some in its provider's form."""
     if part.kind is PartKind.TOOL_RESULT:
-        content = part.block.get("content")
-        blocks = content if is_list(content) else []
-        return sum(is_map(b) and b.get("type") == "image" for b in blocks)
+        return _image_blocks(part.block)
     return int(part.kind is PartKind.IMAGE)
+
+
+def _image_blocks(block: Any) -> int:
+    found, layer = 0, [block]
+    while layer:
+        below: list[Any] = []
+        for each in layer:
+            if is_map(each):
+                found += each.get("type") in _IMAGE_TYPES or "inlineData" in each
+                below += each.values()
+            elif is_list(each):
+                below += each
+        layer = below
+    return found
 
 
 def _pairing(store: Store, name: str, out: Tally) -> None:

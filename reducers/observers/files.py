@@ -3,7 +3,7 @@
 Keys: file/<path>/read and file/<path>/content. The content's digest is claimed only where its whole content was seen (a
 tool that wrote the file anew, a patch that added it); an edit makes it unknown (null), and so does a deletion, which is
 said. The quote is the tool's own confirmation: its line that names the file, else its first one.
-Refuses: failed calls; results without text; patches that nothing says were applied.
+Refuses: failed calls; results without text, or that begin as a refusal does; patches that nothing says were applied.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ from .shown import Shown, shown
 
 RULE = Rule("observe/files", 1)
 _APPLIED = re.compile(
-    r"\s*(?:Success|Successfully|Done|Applied|Patch applied|Changes successfully applied)\b"
+    r"\s*(?:(?:Success|Successfully|Done|Applied|Patch applied|Changes successfully applied)\b"
+    r'|<file_write_result>|\{"path":"[^"\n]{1,4096}","operation":"(?:modified|created)")'
 )
+_REFUSED = re.compile(
+    r"\s*(?:(?:ERROR|Error|error|Failed|File already exists|Cannot|Could not|Unable to|No replacement|Invalid"
+    r"|Your proposed edit has introduced|The tool execution failed|The user )|<error|<tool_use_error>"
+    r'|\{"status":"error")'
+)
+"""How tools whose vendor has no flag for it begin to say that they changed nothing."""
 _NAMED = re.compile(r"^[AMDRU] (\S.*)$", re.MULTILINE)
 _WRITES = ("write", "edit", "notebook", "patch")
 
@@ -35,13 +42,18 @@ def _observe(state: None, seen: Exchange) -> tuple[None, list[Proposal]]:
         return state, []
     output = shown(seen.result)
     first = first_line(output.text)
-    lines = _lines(output.text) if call.action == "patch" else {}
-    if first[0] == first[1] or (
-        call.action == "patch" and not (lines or _APPLIED.match(output.text))
-    ):
+    if first[0] == first[1] or not _done(call, output.text):
         return state, []
+    lines = _lines(output.text) if call.action == "patch" else {}
     spans = {path: lines.get(path) or lines.get(path.rpartition("/")[2]) or first for path in files}
     return state, [_proposal(seen, output, path, files[path], span) for path, span in spans.items()]
+
+
+def _done(call: ToolCall, text: str) -> bool:
+    """Whether a tool that did not fail did what it was called for: a patch must say so."""
+    if call.action == "patch":
+        return _APPLIED.match(text) is not None
+    return call.action == "read" or _REFUSED.match(text) is None
 
 
 def _proposal(
@@ -62,7 +74,6 @@ def _files(call: ToolCall) -> dict[str, dict[str, Any]]:
     digest = _digest(call.text) if call.action == "write" and len(paths) == 1 else None
     found: dict[str, dict[str, Any]] = {path: {"digest": digest} for path in paths}
     for change in changes(call.text or "") if call.action == "patch" else ():
-        found.pop(change.path, None)
         found[change.path] = {"digest": _digest(change.content)}
         if change.how == "delete":
             found[change.path]["deleted"] = True

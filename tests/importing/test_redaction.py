@@ -21,9 +21,10 @@ from ef.importers.redaction import (
     Redaction,
     Redactor,
     Together,
+    is_whole,
     redact_line,
 )
-from ef.session.secrets import redactor_of
+from ef.session.secrets import redactor_of, together
 
 SECRET = "Zq" + "-secret-7"
 MARK = f"[{REDACTED}:test]"
@@ -209,6 +210,7 @@ def test_a_file_that_grew_begins_with_the_bytes_that_were_made_of_it_before(
     at = sorted({0, *cuts, len(data)})
     blocks = [data[start:end] for start, end in itertools.pairwise(at)]
     assert b"".join(Redaction(FINDER).through(blocks)) == whole
+    assert Redaction(FINDER).lines(whole) == whole
     for cut in at:
         before = b"".join(Redaction(FINDER).through([data[:cut]]))
         assert whole.startswith(before)
@@ -216,13 +218,35 @@ def test_a_file_that_grew_begins_with_the_bytes_that_were_made_of_it_before(
 
 
 def test_an_unfinished_last_line_is_withheld_because_half_a_secret_looks_like_none() -> None:
-    for end in (b'{"a": "' + SECRET[:5].encode(), b"plain " + SECRET[:5].encode()):
+    half = SECRET[:5]
+    for head, end in (
+        ("", f"plain {half}"),
+        ("", f"4111 {half}"),
+        ("[", f"4111 {half}"),
+        ('{"a": "b", ', f'"c": "{half}'),
+        ('{"a": "b", ', '"password": '),
+        ('{"a": ["b", ', f'"{half}\\'),
+        ("{", '"a": tru'),
+        ("{", '"a": "b"'),
+        ("[", "INFO] said"),
+    ):
         redaction = Redaction(FINDER)
-        assert b"".join(redaction.through([b"{}\n", end])) == b"{}\n"
+        assert not is_whole((head + end).encode())
+        made = b"".join(redaction.through([b"{}\n", (head + end).encode()]))
+        assert made == b"{}\n" + head.encode()
         assert [r.kind for r in redaction.remarks()] == [LOOKED, WITHHELD]
+    for whole in ('{"a": "b"}', '{"a": "b"}  ', "  ]", '{"a": "b", ', ""):
+        redaction = Redaction(FINDER)
+        assert is_whole(whole.encode())
+        assert b"".join(redaction.through([b"{}\n", whole.encode()])) == b"{}\n" + whole.encode()
+        assert [r.kind for r in redaction.remarks()] == [LOOKED]
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    data = f'{{"a":\r"{SECRET}",\r\n"b\x0b\x1c": 1}}\n\n[1'.encode()
     redaction = Redaction(FINDER)
-    assert b"".join(redaction.through([b"{}\n", b'{"a": "b"}'])) == b'{}\n{"a": "b"}'
-    assert [r.kind for r in redaction.remarks()] == [LOOKED]
+    assert redaction.lines(data) == data.replace(SECRET.encode(), MARK.encode())
+    assert redaction.number == 5
 
 
 def test_what_is_shown_to_a_redactor_grows_with_the_line_and_no_faster() -> None:
@@ -312,6 +336,15 @@ def test_a_redactor_that_fails_refuses_the_file_and_says_nothing_of_the_text(fau
     assert b"".join(Redaction(FINDER).through(lines)) == lines[0].replace(
         SECRET.encode(), MARK.encode()
     )
+
+
+def test_functions_together_are_one_redactor_and_nothing_is_none() -> None:
+    both = together(find, FINDER)
+    assert (both.name, both.version) == ("find+finder", "+3")
+    assert redacted(SECRET.encode(), both) == MARK.encode()
+    for nothing in ((), (False,)):
+        with pytest.raises(UsageError, match="together"):
+            together(*nothing)
 
 
 def test_what_a_caller_gives_is_taken_as_it_is_meant() -> None:

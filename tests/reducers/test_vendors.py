@@ -186,13 +186,21 @@ def test_a_patch_says_of_each_file_what_it_did_and_cites_the_line_that_names_it(
     }
 
 
+def test_a_line_that_could_be_of_two_files_is_cited_for_none() -> None:
+    whole = PATCH.replace("File: src/", "File: /r/src/").replace("File: other/", "File: /r/other/")
+    found = quotes(seen("apply_patch", whole, DONE), DONE)
+    first = "Success. Updated the following files:"
+    assert found["file//r/src/SKILL.md/content"] == found["file//r/other/SKILL.md/content"] == first
+    assert found["file/gone.py/content"] == "D gone.py"
+
+
 def test_a_patch_that_nothing_says_was_applied_changes_nothing() -> None:
     for text in (
         "apply_patch verification failed: Failed to find expected lines in old.py",
         "",
         "ok",
     ):
-        assert not [p for p in seen("apply_patch", PATCH, text) if p.key.namespace == "file"], text
+        assert seen("apply_patch", PATCH, text) == [], text
     failed = seen("apply_patch", PATCH, FREE.format(1) + DONE)
     assert [p.key.namespace for p in failed] == ["call"]
     assert len(seen("apply_patch", PATCH, "Done!")) == 6
@@ -213,6 +221,22 @@ def test_several_files_of_a_call_are_each_read_and_none_has_the_content_of_all()
     }
     several = {**given, "content": "x"}
     assert {p.value["digest"] for p in seen("write_file", several, "done")} == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "File already exists at: a.py. Cannot overwrite files using command `create`.",
+        "ERROR:\nNo replacement was performed.",
+        "Your proposed edit has introduced new syntax error(s).",
+        '{"status":"error","message":"The tool execution failed"}',
+    ],
+)
+def test_a_file_that_a_tool_says_it_did_not_change_is_not_changed(text: str) -> None:
+    write = {"path": "a.py", "file_text": "x"}
+    assert seen("create", write, text) == seen("edit", {"path": "a.py"}, text) == []
+    assert len(seen("create", write, f"Created. {text}")) == 1
+    assert len(seen("view", {"path": "a.py"}, text)) == 1, "what is read may say anything"
 
 
 def test_a_block_of_search_and_replace_leaves_its_file_with_unknown_content() -> None:

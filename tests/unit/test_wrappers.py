@@ -88,6 +88,14 @@ def test_a_command_that_still_runs_has_no_exit_code() -> None:
     assert outcome(SHELL, cut, None, form="mini-swe-agent")[2] is None
 
 
+def test_an_output_that_was_shortened_or_a_command_that_was_ended_has_its_code() -> None:
+    long = "<output_head>\na\n</output_head>\n<elided_chars>\n9\n</elided_chars>\n<output_tail>\nb\n</output_tail>"
+    text = f"<returncode>1</returncode>\n<warning>\nToo long.\n</warning>{long}"
+    assert outcome(SHELL, text, None, form="mini-swe-agent")[2] == 1
+    ended = "boom\n[The command completed with exit code 130. CTRL+C was sent.]"
+    assert outcome(SHELL, ended, None, form="openhands")[2] == 130
+
+
 def test_a_code_that_is_said_of_errors_alone_needs_the_vendors_word_for_an_error() -> None:
     claude = "Exit code 2\nboom"
     assert outcome(SHELL, claude, True) == (claude, True, 2)

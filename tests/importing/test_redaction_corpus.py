@@ -15,8 +15,9 @@ import pytest
 from ef.importers.keyfinder import KeyFinder
 from ef.importers.keyshapes import SHAPES
 from ef.importers.redaction import Redaction, Redactor, redact_line
-from ef.session.secrets import detector
-from tests.importing.keycorpus import KEY_BLOCKS, KEYS, PLAIN, Key, filled
+from ef.session import detecting
+from ef.session.detecting import detector
+from tests.importing.redaction_corpus import KEY_BLOCKS, KEYS, PLAIN, Key, filled
 
 EACH = 5
 Figure = Callable[[str], None]
@@ -179,9 +180,9 @@ def test_recorded_sessions_hold_few_things_that_only_look_like_secrets(
 
 def test_kingfisher_is_asked_nothing_about_the_world() -> None:
     """Of its package only rules and scanner are named: what verifies or revokes is never there to be called."""
-    text = Path(detector.__wrapped__.__code__.co_filename).read_text(encoding="utf-8")
+    text = Path(detecting.__file__).read_text(encoding="utf-8")
     imports = [line.strip() for line in text.splitlines() if "kingfisher_sdk import" in line]
     assert imports == [
-        "from kingfisher_sdk import Finding, Scanner",
+        "from kingfisher_sdk import Scanner",
         "from kingfisher_sdk import Rules, Scanner, __version__",
     ]

@@ -1,0 +1,71 @@
+"""goose's database (`sessions.db`): its sessions and messages, a row a line; an item is the cell `content_json`.
+
+The table of messages is written anew when a conversation is replaced, so that row ids and stamps change and content
+does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..events import SessionDescribed
+from ..readers.pieces import map_of, text_of
+from .chains import Chain
+from .formats import Format, Head
+from .given import title_of, value_in
+from .goose import TELLS, Messages
+from .translator import Given, Spot
+
+NAME = "goose-db"
+TABLES = {"sessions": "created_at", "messages": "id"}
+
+
+class GooseDatabase(Messages):
+    """A database of many sessions."""
+
+    NAME = NAME
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self._told: dict[str, tuple[Mapping[str, Any], Spot]] = {}
+        self._begun: set[str] = set()
+
+    def time_of(self, value: Mapping[str, Any]) -> Any:
+        return value.get("created_timestamp")
+
+    def record(self, value: dict[str, Any], spot: Spot) -> None:
+        if value.get("table") == "sessions":
+            self._told[text_of(value.get("id"))] = (value, spot)
+        elif value.get("table") == "messages":
+            chain = self._chain(text_of(value.get("session_id")))
+            told = {"role": value.get("role"), "metadata": value.get("metadata_json")}
+            self.message(chain, told, value_in(self, spot, "content_json"))
+
+    def _chain(self, name: str) -> Chain:
+        told = self._told.get(name)
+        row, spot = told or (map_of(None), None)
+        side = row.get("session_type") == "sub_agent"
+        chain = self.begin(name, relation="subagent" if side else "root")
+        title = title_of(row.get("name")) or title_of(row.get("description"))
+        if name not in self._begun:
+            self._begun.add(name)
+            if title and spot is not None:
+                self.event(chain, spot, SessionDescribed(title))
+        return chain
+
+
+def recognises(head: Head) -> bool:
+    """Whether a database is goose's."""
+    return {"sessions", "messages", "schema_version"} <= head.tables
+
+
+FORMAT = Format(
+    NAME,
+    "goose database (from its source code, not from a file written by it)",
+    "database",
+    GooseDatabase,
+    recognises,
+    TELLS,
+    tables=TABLES,
+)

@@ -1,0 +1,97 @@
+"""Turns -> contents in Gemini's form. Pure.
+
+Rules: contents alternate and begin with the user's; the responses to the calls of a `model` content stand first in the
+next one, as many, in the order of the calls. Parts of the own dialect are handed back as they came, each with its
+thought signature at its place. A result's images follow the responses. System items before all others are the system
+instruction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..events import Media, Part, PartKind
+from ..events.shapes import is_map
+from .turns import USER, Answer, Piece, Told
+from .writer import BEGINNING, Writer, as_object, changed
+
+_PAIRED = ("functionCall", "function_call", "functionResponse", "function_response")
+_SIGNED = ("thoughtSignature", "thought_signature")
+
+
+class Export(Writer):
+    """What the provider takes as a request, from anywhere."""
+
+    dialect = "gemini"
+
+    def write(self, told: Told) -> tuple[Any, list[Any]]:
+        """(the system instruction or None; the contents)."""
+        out: list[Any] = []
+        for turn in told.turns:
+            _add(out, "model", [block for _, block in self.blocks(turn.assistant)])
+            responses = [self._answer(answer) for answer in turn.answers]
+            aside = [block for answer in turn.answers for _, block in self.aside(answer)]
+            _add(out, USER, [*responses, *aside, *(block for _, block in self.blocks(turn.user))])
+        if out and out[0]["role"] != USER:
+            out.insert(0, {"role": USER, "parts": [self.text(BEGINNING, USER)]})
+        head = [block for _, block in self.blocks(told.system)]
+        return {"parts": head} if head else None, out
+
+    def text(self, text: str, role: str) -> Any:
+        """A text part."""
+        return {"text": text}
+
+    def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
+        """A function call: the own part as it came, but for an id or a name that is not valid."""
+        block = self.own_block(piece) or {}
+        key = next((k for k in _PAIRED[:2] if is_map(block.get(k))), None)
+        if key is None:
+            return {"functionCall": {"id": call_id, "name": name, "args": as_object(given)}}
+        inner = block[key]
+        fields: dict[str, Any] = {"name": name}
+        if "id" in inner:
+            fields["id"] = call_id
+        if not is_map(inner.get("args", {})):
+            fields["args"] = as_object(given)
+        return changed(block, **{key: changed(inner, **fields)})
+
+    def media(self, found: Media, kind: PartKind, role: str) -> Any:
+        """A part that holds data, or that says where a file is; the type must be known."""
+        if found.mime is None:
+            return None
+        if found.data:
+            return {"inlineData": {"mimeType": found.mime, "data": found.data}}
+        return {"fileData": {"mimeType": found.mime, "fileUri": found.url}}
+
+    def own(self, piece: Piece, part: Part) -> Any:
+        """The part itself; one without text only where it is signed."""
+        block = part.block
+        if not is_map(block) or not block or any(key in block for key in _PAIRED):
+            return self._built(piece, part)
+        if (
+            part.kind is PartKind.TEXT
+            and not part.text.strip()
+            and not any(k in block for k in _SIGNED)
+        ):
+            return self._leave(piece)
+        return block
+
+    def _answer(self, answer: Answer) -> Any:
+        asked = self.call(answer.call, self.id_of(answer.call), self.name_of(answer.call), {})
+        asked = next(asked[key] for key in _PAIRED if key in asked)
+        named = {name: asked[name] for name in ("id", "name") if name in asked}
+        block = self.own_block(answer.result) or {}
+        key = next((k for k in _PAIRED[2:] if is_map(block.get(k))), None)
+        if key is not None and is_map(block[key].get("response")):
+            inner = {k: v for k, v in block[key].items() if k != "id" or "id" in named}
+            return changed(block, **{key: changed(inner, **named)})
+        said = {"error" if answer.is_error else "output": answer.text}
+        return {"functionResponse": {**named, "response": said}}
+
+
+def _add(out: list[Any], role: str, parts: list[Any]) -> None:
+    if parts:
+        if out and out[-1]["role"] == role:
+            out[-1]["parts"] += parts
+        else:
+            out.append({"role": role, "parts": list(parts)})

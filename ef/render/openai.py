@@ -1,0 +1,132 @@
+"""Turns -> messages of OpenAI's chat completions. Pure.
+
+Rules: an assistant's turn is one message with its calls; each call is answered by one `tool` message right behind it,
+in the order of the calls; images of results follow as a user's. System items are `system` messages at their place.
+Reasoning has no form here: it is handed back only where it came in this one (`reasoning_content` and its like).
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from ..events import Media, Part, PartKind
+from ..events.shapes import is_list, is_map
+from . import media
+from .turns import ASSISTANT, USER, Answer, Piece, Told
+from .writer import Writer, as_json, as_object, changed, joined
+
+_SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details")
+"""Where servers that speak this dialect put reasoning, beside `content`."""
+_BLOCKS = {
+    ASSISTANT: ("text", "refusal"),
+    USER: ("text", "image_url", "input_audio", "file"),
+    "system": ("text",),
+}
+
+
+class Export(Writer):
+    """What the provider takes as a request, from anywhere."""
+
+    dialect = "openai"
+
+    def write(self, told: Told) -> tuple[Any, list[Any]]:
+        """(None; the messages, the system's among them)."""
+        out = self._said(self.blocks(told.system))
+        for turn in told.turns:
+            out += self._assistant(self.blocks(turn.assistant))
+            out += [self._answer(answer) for answer in turn.answers]
+            aside = [each for answer in turn.answers for each in self.aside(answer)]
+            out += self._said([*aside, *self.blocks(turn.user)])
+        return None, out
+
+    def text(self, text: str, role: str) -> Any:
+        """A text block."""
+        return {"type": "text", "text": text}
+
+    def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
+        """A tool call: the own one as it came, but for an id or a name that is not valid."""
+        block = self.own_block(piece)
+        kind = block.get("type", "function") if block else None
+        inner = block.get(kind) if block and kind in ("function", "custom") else None
+        text = inner.get("arguments" if kind == "function" else "input") if is_map(inner) else None
+        if block and is_map(inner) and isinstance(text, str):
+            return changed(
+                block, **{"id": call_id, "type": kind, str(kind): changed(inner, name=name)}
+            )
+        function = {"name": name, "arguments": as_json(as_object(given))}
+        return {"id": call_id, "type": "function", "function": function}
+
+    def media(self, found: Media, kind: PartKind, role: str) -> Any:
+        """An image, a sound or a file, in a user's message."""
+        if role != USER:
+            return None
+        if found.mime in media.PICTURES or (found.url and kind is PartKind.IMAGE):
+            return {"type": "image_url", "image_url": {"url": media.data_url(found)}}
+        if found.mime in _SOUNDS and found.data:
+            return {
+                "type": "input_audio",
+                "input_audio": {"data": found.data, "format": _SOUNDS[found.mime]},
+            }
+        if found.data and kind is PartKind.FILE:
+            file = {"filename": found.name or "file", "file_data": media.data_url(found)}
+            return {"type": "file", "file": file}
+        return None
+
+    def own(self, piece: Piece, part: Part) -> Any:
+        """A content block as it came; reasoning as the fields that it came in."""
+        block = part.block
+        if part.kind is PartKind.REASONING:
+            fields = (
+                {name: block[name] for name in _THOUGHTS if name in block} if is_map(block) else {}
+            )
+            return fields if fields else self._leave(piece)
+        if is_map(block) and block.get("type") in _BLOCKS[piece.role]:
+            empty = part.kind is PartKind.TEXT and not part.text.strip()
+            return self._leave(piece) if empty else block
+        return self._built(piece, part)
+
+    def _assistant(self, found: list[tuple[Piece, Any]]) -> list[Any]:
+        if not found:
+            return []
+        message: dict[str, Any] = {"role": ASSISTANT, "content": None}
+        calls, content = list[Any](), list[Any]()
+        for piece, block in found:
+            if piece.part is not None and piece.kind is PartKind.TOOL_CALL:
+                calls.append(block)
+            elif piece.kind is PartKind.REASONING:
+                _join(message, block)
+            else:
+                content.append(block)
+        if content:
+            message["content"] = joined(content)
+        if calls:
+            message["tool_calls"] = calls
+        return [message]
+
+    def _answer(self, answer: Answer) -> Any:
+        call_id = self.id_of(answer.call)
+        own = self.own_block(answer.result)
+        if (
+            own is not None
+            and own.get("role") == "tool"
+            and isinstance(own.get("content"), str | list)
+        ):
+            return changed(own, tool_call_id=call_id)
+        return {"role": "tool", "tool_call_id": call_id, "content": answer.text}
+
+    def _said(self, found: list[tuple[Piece, Any]]) -> list[Any]:
+        runs = groupby(found, key=lambda each: each[0].role)
+        return [
+            {"role": role, "content": joined([block for _, block in run])} for role, run in runs
+        ]
+
+
+def _join(message: dict[str, Any], fields: dict[str, Any]) -> None:
+    """Put reasoning fields in a message that may hold some of another item of the same response."""
+    for name, value in fields.items():
+        held = message.get(name)
+        texts = isinstance(held, str) and isinstance(value, str)
+        both = texts or (is_list(held) and is_list(value))
+        message[name] = held + value if both else value
