@@ -3,6 +3,7 @@
     docs/events.md   from ef.codec.kinds, the closed table of event kinds
     docs/errors.md   from ef.errors: the docstring of a class is its message
     docs/cli.md      from ef.cli.reference, where that is there
+    docs/hostile-input.md   from the committed outcomes of hostile files, which a test holds
 
 With --check nothing is written; a page that is out of step is named and the exit code is 1.
 """
@@ -13,6 +14,7 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -151,12 +153,47 @@ def errors_page() -> Iterator[str]:
         yield f"| {code} | {', '.join(codes[code])} |\n"
 
 
+# ------------------------------------------------------------------------------------------------------- hostile input
+
+
+HOSTILE = DOCS.parent / "tests" / "golden" / "formats" / "hostile.json"
+
+
+def hostile_page() -> Iterator[str]:
+    """How each hostile file ends, by case; formats with the same end stand together."""
+    table: dict[str, dict[str, str]] = json.loads(HOSTILE.read_text(encoding="utf-8"))
+    seeds = sorted({seed for ends in table.values() for seed in ends})
+    ends = [end for case in table.values() for end in case.values()]
+    refused = sum(not end.startswith("imported") for end in ends)
+    yield f"# Hostile input\n\n{MADE}\n"
+    yield (
+        "A session file is a stranger's: it may be cut, forged, or made to break its reader. For each case a small\n"
+        "valid session of each format is spoilt and imported; a test holds every outcome to this table. An import\n"
+        "keeps all bytes exactly, takes in every record that is whole, notes what is odd with its line and byte\n"
+        "offset, and adds nothing when it is done again. A refusal says why, and keeps nothing.\n\n"
+        f"{len(table)} cases, {len(seeds)} samples ({', '.join(seeds)}): {len(ends) - refused} imports,\n"
+        f"{refused} refusals. Where a note stands behind an import, it is the note's kind.\n\n"
+        "| case | outcome |\n|---|---|\n"
+    )
+    for case, outcomes in table.items():
+        by_end: dict[str, list[str]] = {}
+        for seed, end in sorted(outcomes.items()):
+            by_end.setdefault(end, []).append(seed)
+        common = max(by_end, key=lambda end: len(by_end[end]))
+        said = [common] + [
+            f"{', '.join(seeds)}: {end}" for end, seeds in by_end.items() if end != common
+        ]
+        yield f"| {case} | {'<br>'.join(said)} |\n"
+
+
 # ------------------------------------------------------------------------------------------------------------ all pages
 
 
 def pages() -> dict[str, str]:
     """Name -> text of each page that is made from the code."""
     made = {"events.md": "".join(events_page()), "errors.md": "".join(errors_page())}
+    if HOSTILE.is_file():
+        made["hostile-input.md"] = "".join(hostile_page())
     if importlib.util.find_spec("ef.cli.reference"):
         reference = importlib.import_module("ef.cli.reference").reference()
         made["cli.md"] = reference

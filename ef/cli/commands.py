@@ -59,6 +59,7 @@ REDACT = Argument(
     "replace secrets before anything is stored (needs the extra `redact`)",
     {"action": "store_true"},
 )
+PROVIDERS = ("anthropic", "openai", "responses", "gemini")
 KINDS = "objective constraint decision value artifact evidence failure obligation".split()
 
 COMMANDS = (
@@ -120,14 +121,25 @@ COMMANDS = (
     ),
     Command(
         "export",
-        "an imported source, byte for byte",
-        "do_store:export",
+        "a session in a provider's format, or a source byte for byte",
+        "do_export:run",
         (
-            Argument(("SOURCE",), "a source's id or its beginning, or the session of only one"),
             Argument(
-                ("--original",),
-                "the raw bytes as they were imported (the one form in this version)",
-                {"action": "store_true"},
+                ("SOURCE",),
+                "with --format a session, else a source's id or its beginning, or the session of only one",
+            ),
+            Argument(
+                ("--format",),
+                "the context as this provider takes it: " + ", ".join(PROVIDERS),
+                {"choices": PROVIDERS, "metavar": "FORMAT"},
+            ),
+            Argument(
+                ("--all",), "the whole history, and not the context", {"action": "store_true"}
+            ),
+            AT,
+            RECORDED,
+            Argument(
+                ("--original",), "the raw bytes as they were imported", {"action": "store_true"}
             ),
             Argument(
                 ("--length",),
@@ -135,10 +147,16 @@ COMMANDS = (
                 {"metavar": "N", "type": int},
             ),
         ),
-        more="Nothing is written before all of it was read and its digest verified. With --json an error is one "
-        "JSON object; the bytes themselves stay raw.",
-        fields="(raw bytes)",
-        examples=("ef export 814d1cdf --original > session.jsonl",),
+        more="With --format one JSON object is written, with or without --json; its messages alone are valid in a "
+        "request, and what could not be carried is counted (docs/exports.md). With --original nothing is written "
+        "before all of it was read and its digest verified; the bytes stay raw, and with --json an error is one JSON "
+        "object.",
+        fields="with --format: format, session, at, all, system, messages[], left_out{kind: n}, as_text{kind: n}, "
+        "renamed{kind: n}; with --original: (raw bytes)",
+        examples=(
+            "ef export 589f58b8 --format anthropic > request.json",
+            "ef export 814d1cdf --original > session.jsonl",
+        ),
     ),
     Command(
         "sessions",
@@ -162,7 +180,7 @@ COMMANDS = (
         "do_session:context",
         (SESSION, AT, RECORDED),
         fields="session, at, tokens{value, basis}, nodes[]{node, seq, tokens, role, channels[]}, frontier, "
-        "compactions, messages[], digest",
+        "compactions, system, messages[], left_out{kind: n}, digest",
         examples=("ef context 589f58b8", "ef context 589f58b8 --at 120 --json"),
     ),
     Command(

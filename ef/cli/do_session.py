@@ -29,8 +29,15 @@ DEPTH_PARSED_MAX = 200
 @contextmanager
 def chosen(request: Request, *, readonly: bool = True) -> Generator[Session]:
     """The session that SESSION names. The store is closed again before anything is printed."""
+    with session_named(request, request.args.SESSION, readonly=readonly) as session:
+        yield session
+
+
+@contextmanager
+def session_named(request: Request, name: str, *, readonly: bool = True) -> Generator[Session]:
+    """The session that a name names. See `chosen`."""
     with open_store(request.settings.store, create=False, readonly=readonly) as store:
-        yield store.find_session(request.args.SESSION)
+        yield store.find_session(name)
 
 
 def context(request: Request) -> Answer:

@@ -44,7 +44,7 @@ def export(request: Request) -> Answer:
     args = request.args
     if not args.original:
         raise UsageError(
-            detail="export: say --original; a session in a provider's format is not in this version"
+            detail="export: say --original for a source's bytes, or --format for a session as a provider takes it"
         )
     with floor6.open_store(request.settings.store, create=False, readonly=True) as store:
         data = store.export_original(args.SOURCE, length=args.length)

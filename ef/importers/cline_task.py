@@ -94,15 +94,14 @@ class Task(DocumentTranslator):
 
 def tasks(head: Head) -> list[Mapping[str, Any]]:
     """The messages of a file that looks like a task's, of whichever extension; none where it does not."""
-    found: list[Mapping[str, Any]] = [
-        value for path, value in head.cuts if len(path) == 1 and is_map(value)
-    ]
-    if not found or any(isinstance(path[0], str) for path, _ in head.cuts if path):
-        return []
-    if not all("role" in m or m.get("type") == "reasoning" for m in found):
-        return []
-    named = head.name in FILES
-    return found if named or any(_told(m) for m in found) else []
+    of: dict[int, dict[str, Any]] = {}
+    for path, value in head.cuts:
+        if len(path) != 2 or not isinstance(path[0], int):
+            return []
+        of.setdefault(path[0], {})[str(path[1])] = value
+    found: list[Mapping[str, Any]] = list(of.values())
+    ours = (head.name in FILES and bool(found)) or any(_told(m) for m in found)
+    return found if ours else []
 
 
 def of_roo(head: Head, found: list[Mapping[str, Any]]) -> bool:

@@ -141,6 +141,12 @@ _MODULES: dict[str, str] = {
     "roo": "roo",
     "goose": "goose",
     "goose-db": "goose_db",
+    "codex": "codex",
+    "tau-bench": "tau_bench",
+    "gemini-contents": "gemini_contents",
+    "openai-responses": "openai_responses",
+    "anthropic-messages": "anthropic_messages",
+    "openai-chat": "openai_chat",
 }
 """Format -> its module here, in the order in which a file is tried."""
 

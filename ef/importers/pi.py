@@ -123,7 +123,7 @@ class Pi(Translator):
             self.event(chain, spot, ForeignCompaction(NAME, "compact", None, before, dropped))
         reading = reader.reading(value)
         if reading is None or not reading.parts:
-            role = map_of(value.get("message")).get("role")
+            role = text_of(map_of(value.get("message")).get("role"))
             if kind == "message" and role not in _ROLES:
                 self.unknown(spot, f"message of role {role}")
             return
@@ -177,7 +177,7 @@ def _is_ours(record: dict[str, Any]) -> bool:
     return (
         kind == "message"
         and is_map(message)
-        and message.get("role") in _ROLES
+        and text_of(message.get("role")) in _ROLES
         and "timestamp" in record
         and not of_claude
     )

@@ -191,11 +191,11 @@ class Redaction:
         new = [found for found in self.replaced if found[2] >= since]
         first = {kind: (line, at) for kind, line, at in reversed(new)}
         remarks = [
-            Remark(REDACTED, *first[kind], f"{count} × {kind}, found by {by}")
+            Remark(REDACTED, *first[kind], f"{count} × {kind} replaced (found by {by})")
             for kind, count in sorted(Counter(kind for kind, _, _ in new).items())
         ]
         if not new and not since:
-            remarks.append(Remark(LOOKED, 1, 0, f"{by} found none"))
+            remarks.append(Remark(LOOKED, 1, 0, f"no secrets (none found by {by})"))
         if self.withheld:
             said = "the last line is cut, and half a secret looks like none: its end is left out until it is whole"
             remarks.append(Remark(WITHHELD, self.number, self.offset, said))

@@ -25,12 +25,29 @@ READERS: dict[tuple[str, int], tuple[str, str]] = {
     ("roo/assistant", 1): ("cline", "read_assistant"),
     ("goose/user", 1): ("goose", "read_user"),
     ("goose/assistant", 1): ("goose", "read_assistant"),
+    ("openai-responses", 1): ("openai_responses", "read"),
+    ("openai-responses/results", 1): ("openai_responses", "read_results"),
+    ("codex", 1): ("codex", "read"),
+    ("codex/summary", 1): ("codex", "read_summary"),
+    ("codex/results", 1): ("codex", "read_results"),
+    ("openai-chat", 1): ("openai_chat", "read"),
+    ("gemini", 1): ("gemini", "read"),
+    ("tau-bench", 1): ("tau_bench", "read"),
+    ("system-text", 1): ("texts", "read_system"),
+    ("user-text", 1): ("texts", "read_user"),
 }
 """Every reader of every version that a store may name: its module here, and the function. The table is closed."""
 
 DIALECTS: dict[str, str] = {
     "claude-code": "anthropic",
     "anthropic": "anthropic",
+    "openai-responses": "responses",
+    "openai-responses/results": "responses",
+    "openai-chat": "openai",
+    "gemini": "gemini",
+    "codex": "responses",
+    "codex/summary": "responses",
+    "codex/results": "responses",
 }
 """Reader -> the provider whose blocks its parts hold: anthropic, openai, responses or gemini. Others have their own."""
 

@@ -39,7 +39,7 @@ class Cut:
 
 def cuts(data: bytes, descend: Paths) -> Iterator[Cut]:
     """The values of a document in order, containers at the paths of `descend` walked into (() is the top; "*" is any
-    key or index).
+    key or index, "#" any index).
     """
     return _Walk(data, descend).run()
 
@@ -92,7 +92,10 @@ class _Walk:
     def _walked(self, path: Path) -> bool:
         return any(
             len(wanted) == len(path)
-            and all(w == "*" or w == p for w, p in zip(wanted, path, strict=True))
+            and all(
+                w in ("*", p) or (w == "#" and isinstance(p, int))
+                for w, p in zip(wanted, path, strict=True)
+            )
             for wanted in self._descend
         )
 

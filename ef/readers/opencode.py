@@ -63,12 +63,12 @@ def part_of(value: Any) -> Mapping[str, Any]:
 def user(part: Mapping[str, Any]) -> Reading:
     """The reading of a part of a user message."""
     kind = kind_of(part)
+    ours = part.get("synthetic") is True or part.get("ignored") is True
+    channel = Channel.SYSTEM if ours else Channel.USER_TYPED
     if kind == "text":
-        ours = part.get("synthetic") is True or part.get("ignored") is True
-        channel = Channel.SYSTEM if ours else Channel.USER_TYPED
         return Reading("user", (text_part(channel, text_of(part.get("text")), part),))
     if kind == "file":
-        return Reading("user", (_file(Channel.USER_TYPED, part),))
+        return Reading("user", (_file(channel, part),))
     if kind == "subtask":
         return Reading("user", (text_part(Channel.SYSTEM, text_of(part.get("prompt")), part),))
     return Reading("user", (opaque(part),))

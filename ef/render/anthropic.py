@@ -47,22 +47,20 @@ class Exact(Writer):
     def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
         """A tool_use block."""
         block = self.own_block(piece)
-        made = {"type": "tool_use", "id": call_id, "name": name, "input": as_object(given)}
-        return made if block is None else block
+        if block is not None and block.get("type") == "tool_use":
+            return block
+        return {"type": "tool_use", "id": call_id, "name": name, "input": as_object(given)}
 
     def media(self, found: Media, kind: PartKind, role: str) -> Any:
         """An image or a document, in a user's message."""
-        image, pdf = kind is PartKind.IMAGE or found.mime in media.PICTURES, found.mime == _PDF
-        if (
-            role != USER
-            or not (image or pdf)
-            or (found.data and image and found.mime not in media.PICTURES)
-        ):
+        image = kind is PartKind.IMAGE or found.mime in media.PICTURES
+        known = found.mime in media.PICTURES or (image and not found.data)
+        if role != USER or not (known or found.mime == _PDF):
             return None
         source: dict[str, Any] = {"type": "url", "url": found.url}
         if found.data:
             source = {"type": "base64", "media_type": found.mime, "data": found.data}
-        return {"type": "image" if image else "document", "source": source}
+        return {"type": "document" if found.mime == _PDF else "image", "source": source}
 
     def own(self, piece: Piece, part: Part) -> Any:
         """The block itself, unless it would be taken for what it is not."""
@@ -87,20 +85,13 @@ class Exact(Writer):
 
     def _answer(self, answer: Answer) -> Any:
         call_id, own = self.answer_id(answer.call), self.own_block(answer.result)
-        return self._built_result(answer, call_id) if own is None else self._own_result(own, answer, call_id)
-
-    def _built_result(self, answer: Answer, call_id: str) -> Any:
-        result = answer.result
+        if own is not None and own.get("type") == "tool_result":
+            return self._own_result(own, answer, call_id)
         content: Any = answer.text
-        shown = result.part if result and not answer.is_error else None
-        images = (
-            [self.media(each, PartKind.IMAGE, USER) for each in media.pictures(shown)]
-            if shown
-            else []
-        )
-        if any(images):
+        images = [] if answer.is_error else self.pictures(answer)
+        if images:
             said = [self.text(answer.text, USER)] if answer.text.strip() else []
-            content = [*said, *filter(None, images)]
+            content = [*said, *images]
         block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
         return {**block, "is_error": True} if answer.is_error else block
 
@@ -127,7 +118,7 @@ class Export(Exact):
     def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
         """A tool_use block, the own one with what the provider refuses mended."""
         block = super().call(piece, call_id, name, given)
-        return changed(block, type="tool_use", id=call_id, name=name, input=as_object(given))
+        return changed(block, id=call_id, name=name, input=as_object(given))
 
     def own(self, piece: Piece, part: Part) -> Any:
         """The block itself; a text that says nothing and thinking that was not signed are left out."""
@@ -158,8 +149,6 @@ class Export(Exact):
         return self.id_of(call)
 
     def _own_result(self, block: dict[str, Any], answer: Answer, call_id: str) -> Any:
-        if block.get("type") != "tool_result":
-            return self._built_result(answer, call_id)
         content = block.get("content", "")
         if is_list(content):
             content = [each for each in content if not _says_nothing(each)]

@@ -23,14 +23,14 @@ def usable(media: Media | None) -> Media | None:
     if media is None:
         return None
     mime, data, url = media.mime, media.data, media.url
+    mime = mime if mime and _MIME.fullmatch(mime) else None
     found = _DATA_URL.match(url) if url and data is None else None
     if url and found:
         mime, data, url = found[1], url[found.end() :], None
     if data is not None:
         data = data.translate({45: "+", 95: "/"})
         data += "=" * (-len(data) % 4)
-        known = mime is not None and _MIME.fullmatch(mime)
-        good = bool(data) and known and _BASE64.fullmatch(data) and len(data.rstrip("=")) % 4 != 1
+        good = bool(data) and mime and _BASE64.fullmatch(data) and len(data.rstrip("=")) % 4 != 1
         return Media(mime, data, None, media.name) if good else None
     return Media(mime, None, url, media.name) if url and _WEB.fullmatch(url) else None
 
@@ -53,10 +53,11 @@ def words(part: Part) -> str:
     return f"{told}\n{part.text}" if part.text else told
 
 
-def pictures(result: Part) -> list[Media]:
-    """The usable images that stand in a tool's result, whatever format it came in."""
+def pictures(result: Part, beside: tuple[str, ...] = ()) -> list[Media]:
+    """The usable images that stand in a tool's result, whatever format it came in; `beside`: data and addresses of
+    images that are parts of their own."""
     found = (usable(media) for block in _inner(result.block) if (media := _picture(block)))
-    return [media for media in found if media is not None]
+    return [m for m in found if m and m.data not in beside and m.url not in beside]
 
 
 def _inner(block: Any) -> Iterator[Any]:

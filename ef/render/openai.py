@@ -108,11 +108,7 @@ class Export(Writer):
     def _answer(self, answer: Answer) -> Any:
         call_id = self.id_of(answer.call)
         own = self.own_block(answer.result)
-        if (
-            own is not None
-            and own.get("role") == "tool"
-            and isinstance(own.get("content"), str | list)
-        ):
+        if own is not None and own.get("role") == "tool" and _texts(own.get("content")):
             return changed(own, tool_call_id=call_id)
         return {"role": "tool", "tool_call_id": call_id, "content": answer.text}
 
@@ -123,10 +119,18 @@ class Export(Writer):
         ]
 
 
+def _texts(content: Any) -> bool:
+    """Whether a tool's message may hold this: a text, or blocks that are texts."""
+    blocks = content if is_list(content) else [None]
+    return isinstance(content, str) or all(is_map(b) and b.get("type") == "text" for b in blocks)
+
+
 def _join(message: dict[str, Any], fields: dict[str, Any]) -> None:
     """Put reasoning fields in a message that may hold some of another item of the same response."""
     for name, value in fields.items():
         held = message.get(name)
-        texts = isinstance(held, str) and isinstance(value, str)
-        both = texts or (is_list(held) and is_list(value))
-        message[name] = held + value if both else value
+        if is_list(held) and is_list(value):
+            message[name] = [*held, *value]
+        else:
+            texts = isinstance(held, str) and isinstance(value, str)
+            message[name] = f"{held}{value}" if texts else value

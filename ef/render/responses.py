@@ -13,13 +13,12 @@ from typing import Any
 from ..events import Media, Part, PartKind
 from ..events.shapes import is_list, is_map
 from . import media
-from .turns import ASSISTANT, SYSTEM, USER, Answer, Piece, Told
+from .turns import ASSISTANT, SYSTEM, USER, Answer, Piece, Told, Turn
 from .writer import Writer, as_json, as_object, changed
 
 _OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
-    "local_shell_call": "local_shell_call_output",
     "shell_call": "shell_call_output",
     "apply_patch_call": "apply_patch_call_output",
     "computer_call": "computer_call_output",
@@ -33,7 +32,14 @@ _BLOCKS = {
     USER: ("input_text", "input_image", "input_file"),
     SYSTEM: ("input_text", "input_image", "input_file"),
 }
-_PAIRED = frozenset((*_OUTPUTS, *_OUTPUTS.values(), "item_reference"))
+_HOSTED = frozenset(
+    """web_search_call file_search_call code_interpreter_call mcp_call image_generation_call""".split()
+)
+"""Calls that the provider ran by itself: the item holds what they gave."""
+_SEALED = frozenset(
+    ("compaction", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response")
+)
+"""Items that nobody need read to hand them back."""
 _ROLES = {ASSISTANT: ASSISTANT, USER: USER, SYSTEM: "developer"}
 
 
@@ -49,13 +55,36 @@ class Export(Writer):
 
     def write(self, told: Told) -> tuple[Any, list[Any]]:
         """(None; the items, the system's messages among them)."""
-        out = self._items(told.system)
+        out = self._messages(told.system)
         for turn in told.turns:
             self._choose(turn.answers)
-            out += self._items(turn.assistant)
-            out += [self._answer(answer) for answer in turn.answers]
-            out += self._items(turn.user)
+            out += self._assistant(turn)
+            out += self._messages(turn.user)
         return None, out
+
+    def _assistant(self, turn: Turn) -> list[Any]:
+        """A turn's items with their outputs: behind its calls, and before what it said after them."""
+        out: list[Any] = []
+        thoughts: list[Any] = []  # stay with what they led to
+        answers = {answer.call.place: answer for answer in turn.answers}
+        waiting: list[Answer] = []
+        for piece, block in self.blocks(turn.assistant):
+            if piece.kind is PartKind.REASONING:
+                thoughts.append(block)
+                continue
+            if piece.part is None or piece.kind is not PartKind.TOOL_CALL:
+                out += self._outputs(waiting)
+                waiting = []
+                block = _message(ASSISTANT, [block]) if _role_in(piece, block) else block
+            else:
+                waiting.append(answers[piece.place])
+            out += [*thoughts, block]
+            thoughts = []
+        return out + self._outputs(waiting)
+
+    def _outputs(self, answers: list[Answer]) -> list[Any]:
+        kept = self._kept
+        return [self._answer(each) for each in answers if kept.get(each.call.place) not in _HOSTED]
 
     def text(self, text: str, role: str) -> Any:
         """A content block that is text."""
@@ -81,6 +110,8 @@ class Export(Writer):
         """A call: the own item as it came, but for an id or a name that is not valid."""
         block = self.own_block(piece)
         kind = self._kept.get(piece.place, "")
+        if block is not None and kind in _HOSTED:
+            return block
         if block is not None and kind:
             named = {"name": name} if kind in _NEEDED else {}
             return changed(block, call_id=call_id, **named)
@@ -98,39 +129,36 @@ class Export(Writer):
             return block if sealed and isinstance(sealed, str) else self._leave(piece)
         if part.kind is PartKind.TEXT and not part.text.strip():
             return self._leave(piece)
+        if kind == "input_image":  # which SDKs demand to say how closely it is looked at
+            held = block.get("image_url") or block.get("file_id")
+            whole = changed(block, detail=block.get("detail") or "auto")
+            return whole if isinstance(held, str) else self._built(piece, part)
         if kind in _BLOCKS[piece.role]:
             return block
-        if (
-            part.kind is PartKind.OPAQUE
-            and isinstance(kind, str)
-            and kind not in _PAIRED
-            and kind != "message"
-        ):
-            return block
-        return self._built(piece, part)
+        sealed = part.kind is PartKind.OPAQUE and isinstance(kind, str) and kind in _SEALED
+        return block if sealed else self._built(piece, part)
 
     def _choose(self, answers: list[Answer]) -> None:
         """Note the own calls that go back as they came: those whose output is its own, or may be any text."""
         for answer in answers:
             block, output = self.own_block(answer.call), self.own_block(answer.result)
             kind = block.get("type") if block else None
-            if not block or not isinstance(kind, str) or kind not in _OUTPUTS:
+            if not block or not isinstance(kind, str):
+                continue
+            if kind in _HOSTED and (answer.result is None or self.is_own(answer.result)):
+                self._kept[answer.call.place] = kind
+            if kind not in _OUTPUTS:
                 continue
             needed = _NEEDED.get(kind)
             whole = needed is None or isinstance(block.get(needed), str)
             if whole and (kind in _TEXTED or (output and output.get("type") == _OUTPUTS[kind])):
                 self._kept[answer.call.place] = kind
 
-    def _items(self, pieces: list[Piece]) -> list[Any]:
+    def _messages(self, pieces: list[Piece]) -> list[Any]:
         out: list[Any] = []
         for role, run in groupby(self.blocks(pieces), key=lambda each: _role_in(*each)):
             blocks = [block for _, block in run]
-            if role is None:
-                out += blocks
-            elif role == ASSISTANT:
-                out += [_message(role, [block]) for block in blocks]
-            else:
-                out.append(_message(role, blocks))
+            out += blocks if role is None else [_message(role, blocks)]
         return out
 
     def _answer(self, answer: Answer) -> Any:
@@ -145,12 +173,8 @@ class Export(Writer):
         return {"type": _OUTPUTS[kind], "call_id": call_id, "output": self._output(answer)}
 
     def _output(self, answer: Answer) -> Any:
-        part = answer.result.part if answer.result else None
-        found = media.pictures(part) if part else []
-        images = [self.media(each, PartKind.IMAGE, USER) for each in found]
-        if not any(images):
-            return answer.text
-        return [self.text(answer.text, USER), *filter(None, images)]
+        images = self.pictures(answer)
+        return [self.text(answer.text, USER), *images] if images else answer.text
 
 
 def _told(output: dict[str, Any]) -> bool:

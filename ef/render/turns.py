@@ -9,7 +9,7 @@ becomes text that says so. System items before all others are the head; a later 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..events import Part, PartKind
@@ -51,6 +51,8 @@ class Piece:
     part: Part | None = None
     dialect: str = ""
     note: str = ""
+    beside: tuple[str, ...] = ()
+    """Data and addresses of the images that are parts of the same item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,10 @@ def told(nodes: Iterable[Shown], links: Links, *, once: bool = False) -> Told:
                 out.turns += _done(turn, links, once=once)
                 turn = _Open()
             turn.group = node.group
+        beside = tuple(_images(node))
         for n, part in enumerate(node.parts):
             place = (node.seq, n)
-            piece = Piece(node.role, part.kind, place, part, node.dialect)
+            piece = Piece(node.role, part.kind, place, part, node.dialect, beside=beside)
             if part.kind is PartKind.TOOL_RESULT:
                 _result(turn, piece, part, links)
             elif node.role != ASSISTANT:
@@ -137,6 +140,12 @@ def told(nodes: Iterable[Shown], links: Links, *, once: bool = False) -> Told:
                 out.pending += 1
     out.turns += _done(turn, links, once=once)
     return out
+
+
+def _images(node: Shown) -> Iterator[str]:
+    for media in (part.media for part in node.parts if part.kind is PartKind.IMAGE):
+        if media is not None:
+            yield from (each for each in (media.data, media.url) if each)
 
 
 def _said(piece: Piece, part: Part) -> Piece:

@@ -145,18 +145,22 @@ class Writer(ABC):
                 call is not None and self.name_of(answer.call) != call.name
             )
 
-    def aside(self, answer: Answer) -> list[tuple[Piece, Any]]:
-        """For formats whose results are text: the images of a result, behind a text that says whose they are."""
+    def pictures(self, answer: Answer) -> list[Any]:
+        """The images of a result that did not come in the own dialect."""
         result = answer.result
         if result is None or result.part is None or self.own_block(result) is not None:
             return []
-        found = media.pictures(result.part)
-        blocks = [self.media(each, PartKind.IMAGE, USER) for each in found]
-        if not blocks or None in blocks:
+        found = media.pictures(result.part, result.beside)
+        return [block for each in found if (block := self.media(each, PartKind.IMAGE, USER))]
+
+    def aside(self, answer: Answer) -> list[tuple[Piece, Any]]:
+        """For formats whose results are text: the images of a result, behind a text that says whose they are."""
+        found = self.pictures(answer)
+        if not found or answer.result is None:
             return []
-        piece = replace(result, part=None, role=USER)
+        piece = replace(answer.result, part=None, role=USER)
         head = self.text(f"[images of the result of call {self.id_of(answer.call)}]", USER)
-        return [(piece, head), *((piece, block) for block in blocks)]
+        return [(piece, block) for block in (head, *found)]
 
 
 def changed(block: dict[str, Any], **fields: Any) -> dict[str, Any]:

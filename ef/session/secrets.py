@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import OriginalRedacted, UsageError
 from ..events import Redacted
-from ..importers.redaction import REDACTED, Finds, Named, Redaction, Redactor, Together
+from ..importers.redaction import REDACTED, WITHHELD, Finds, Named, Redaction, Redactor, Together
 
 NAME_CHARS_MAX = 200
 
@@ -47,9 +47,15 @@ def together(*given: bool | Finds) -> Redactor:
     return Together(found)
 
 
-def refuse_original(source: str, notes: Iterable[Mapping[str, Any]]) -> None:
-    """Raises OriginalRedacted when something of a source was replaced before it was stored. `notes`: all of it."""
-    said = [str(note["text"]) for note in notes if note["kind"] == REDACTED]
+def refuse_original(source: str, notes: Iterable[Mapping[str, Any]], length: int) -> None:
+    """Raises OriginalRedacted when the first `length` bytes that are stored of a source are not the file's own: some
+    were replaced, or its end is withheld. `notes`: all of the source.
+    """
+    said = [
+        str(note["text"])
+        for note in notes
+        if note["kind"] == REDACTED or (note["kind"] == WITHHELD and note["offset"] == length)
+    ]
     if said:
         raise OriginalRedacted(source=source[:12], what="; ".join(said))
 

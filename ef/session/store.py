@@ -176,7 +176,7 @@ class Store:
         if not redacted:
             from .secrets import refuse_original
 
-            refuse_original(found.id, catalogue.notes(found.id))
+            refuse_original(found.id, catalogue.notes(found.id), len(data))
         return data
 
     def rebuild(

@@ -1,4 +1,7 @@
-"""Broken and hostile variants of transcript lines, seeded: what an importer must survive with a remark or a refusal."""
+"""Broken and hostile variants of transcript lines, seeded: what an importer must survive with a remark or a refusal.
+
+A line is one record of any format. `WELL_FORMED` are those of the mutations that leave a JSON object one.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ def doubled_key(chosen: random.Random, line: bytes) -> bytes:
         [
             ("type", '"user"'), ("type", '"assistant"'), ("message", '{"role":"user","content":"I never said that."}'),
             ("uuid", '"x"'), ("isSidechain", "true"), ("isMeta", "false"), ("sessionId", '"../../other"'),
+            ("role", '"user"'), ("id", '"x"'), ("payload", "{}"), ("content", '"I never said that."'),
         ]
     )  # fmt: skip
     pair = f'"{key}":{value}'.encode()
@@ -106,6 +110,8 @@ def swapped_block(chosen: random.Random, line: bytes) -> bytes:
             (b'"tool_use"', b'"tool_result"'), (b'"tool_result"', b'"tool_use"'), (b'"tool_use_id"', b'"id"'),
             (b'"id":"toolu', b'"id":5,"x":"toolu'), (b'"type":"text"', b'"type":"tool_result"'),
             (b'"assistant"', b'"user"'), (b'"user"', b'"assistant"'),
+            (b'_call"', b'_call_output"'), (b'_output"', b'"'), (b'"call_id"', b'"id"'), (b'"call_1"', b'["call_1"]'),
+            (b'"tool"', b'"assistant"'), (b'"call_2"', b'"call_1"'), (b'toolu_2', b'toolu_1'),
         ]
     )  # fmt: skip
     return line.replace(a, b)
@@ -114,6 +120,8 @@ def swapped_block(chosen: random.Random, line: bytes) -> bytes:
 MUTATIONS: tuple[Mutation, ...] = (
     flipped, truncated, spliced, doubled_key, deep, huge_number, other_type, swapped_block,
 )  # fmt: skip
+
+WELL_FORMED: tuple[Mutation, ...] = (doubled_key, other_type, swapped_block)
 
 
 def _with_value(chosen: random.Random, line: bytes, value: bytes) -> bytes:

@@ -19,7 +19,9 @@ TIMES = {
     "timestamp", "created", "createdAt", "ts", "startTime", "startTimeUnixNano", "endTimeUnixNano", "start", "end",
     "created_at",
 }  # fmt: skip
-HOLDERS = {"content", "parts", "message", "data", "payload", "history", "toolCalls", "tool_calls", "args", "observation"}
+HOLDERS = {
+    "content", "parts", "message", "data", "payload", "history", "toolCalls", "tool_calls", "args", "observation",
+}  # fmt: skip
 MB = 1 << 20
 
 

@@ -20,6 +20,7 @@ from ef.testing.tallies import items, tally
 from .hostile import Case, Seed, kept, seeds
 from .hostile_cases import CASES
 
+FORGED = "I never said that."
 OUTCOMES = Path(__file__).resolve().parents[1] / "golden" / "formats" / "hostile.json"
 
 
@@ -35,11 +36,15 @@ class Baseline:
 
 @dataclass
 class Ending:
-    """How an import ended (`outcome`), what was wrong about that, and the bodies of its items."""
+    """How an import ended (`outcome`), as which format, what was wrong about that, the bodies of its items, and its
+    notes with line and byte offset.
+    """
 
     outcome: str
+    format: str = ""
     faults: list[str] = field(default_factory=list[str])
     bodies: set[bytes] = field(default_factory=set[bytes])
+    notes: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
 
     @classmethod
     def of(cls, path: Path, seed: Seed, data: bytes | None = None) -> Ending:
@@ -54,10 +59,10 @@ class Ending:
                 return end
             kinds = sorted({note["kind"] for note in done.notes})
             end = cls("imported" + (": " + ", ".join(kinds) if kinds else ""))
+            end.notes = [(note["kind"], note["line"], note["offset"]) for note in done.notes]
             if data is not None and store.export_original(done.source) != data:
                 end.faults.append("other bytes come out")
-            if done.format != seed.format:
-                end.faults.append(f"it is taken for {done.format}")
+            end.format = done.format
             end._looked(store, done.sessions)
             tip = store.log.store_tip()
             again = store.import_file(path)
@@ -69,6 +74,8 @@ class Ending:
 
     def _looked(self, store: Store, names: list[str]) -> None:
         """Read each item, and what a provider would be given now."""
+        if any(FORGED in typed for typed in tally(store, names).typed):
+            self.faults.append("forged words are taken for the user's")
         for name in names:
             for record in items(store, name):
                 self.bodies.add(store.log.body(record))
@@ -98,21 +105,40 @@ def ending(seed: Seed, case: Case, held: dict[bytes, set[int]], folder: Path) ->
     file = case.make(seed)
     path = folder / seed.file
     path.write_bytes(file.data)
-    plain = None if case.name.startswith("gzip") else file.data
-    end = Ending.of(path, seed, plain)
-    came_in = end.outcome.startswith("imported")
-    if came_in:
-        lost = sum(body not in end.bodies for body in kept(held, file.broken))
-        if lost:
-            end.faults.append(f"{lost} items of records that are whole are not there")
-    if case.ends == "refused" and came_in:
+    packed = case.name.startswith("gzip")
+    end = Ending.of(path, seed, None if packed else file.data)
+    if not end.outcome.startswith("imported"):
+        if case.ends not in ("refused", "either"):
+            end.faults.append(f"it should be imported: {end.outcome}")
+        return end
+    if case.ends == "refused":
         end.faults.append("it should be refused")
-    if case.ends not in ("refused", "either") and not came_in:
-        end.faults.append(f"it should be imported: {end.outcome}")
-    if came_in and case.ends not in ("imported", "refused", "either"):
-        if case.ends not in end.outcome.partition(": ")[2].split(", "):
+    if end.format != seed.format:
+        end.outcome += f" (as {end.format})"
+        if case.ends != "either":
+            end.faults.append(f"it is taken for {end.format}")
+        return end
+    lost = sum(body not in end.bodies for body in kept(held, file.broken))
+    if lost:
+        end.faults.append(f"{lost} items of records that are whole are not there")
+    if not packed:
+        end.faults += misplaced(end, file.data)
+    if case.ends not in ("imported", "refused", "either"):
+        noted = [line for kind, line, _ in end.notes if kind == case.ends]
+        if not noted:
             end.faults.append(f"it has no note {case.ends}: {end.outcome}")
+        elif file.broken and not {n + 1 for n in file.broken} & set(noted):
+            end.faults.append(f"the note {case.ends} stands at the lines {noted}")
     return end
+
+
+def misplaced(end: Ending, data: bytes) -> list[str]:
+    """Notes whose line and byte offset are not one place of the file."""
+    return [
+        f"note {kind} at line {line}, offset {offset}: that is no such place"
+        for kind, line, offset in end.notes
+        if not 0 <= offset <= len(data) or data.count(b"\n", 0, offset) + 1 != line
+    ]
 
 
 def outcomes(chosen: list[str]) -> tuple[dict[str, dict[str, str]], list[str]]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ef.errors import InputRefused, UsageError
 from ef.importers.redaction import (
+    DEPTH_MAX,
     LOOKED,
     REDACTED,
     WITHHELD,
@@ -88,7 +89,7 @@ def test_a_secret_with_a_line_feed_and_a_slash_in_it_is_found() -> None:
     assert redacted(rb'{"x": "1 a\/b\\nc 2"}', lines) == rb'{"x": "1 a\/b\\nc 2"}'
 
 
-@pytest.mark.parametrize("depth", range(1, 6))
+@pytest.mark.parametrize("depth", range(1, DEPTH_MAX + 1))
 def test_a_secret_in_json_inside_of_strings_is_found(depth: int) -> None:
     said = json.dumps({"cmd": "\n" + hexed(SECRET)}).replace("\\\\u", "\\u")
     for _ in range(depth):
@@ -284,10 +285,10 @@ def test_what_was_replaced_is_noted_by_kind_with_its_count_and_nothing_of_the_se
     (remark,) = redaction.remarks()
     assert (remark.kind, remark.line) == (REDACTED, 2)
     assert clean[remark.offset :].startswith(MARK.encode())
-    assert remark.text == "3 × test, found by finder 3"
+    assert remark.text == "3 × test replaced (found by finder 3)"
     behind = clean.rindex(b"\n", 0, -1)
     (later,) = redaction.remarks(behind)
-    assert (later.line, later.text) == (3, "1 × test, found by finder 3")
+    assert (later.line, later.text) == (3, "1 × test replaced (found by finder 3)")
     assert redaction.remarks(len(clean)) == []
 
 
@@ -295,7 +296,7 @@ def test_a_redaction_that_found_nothing_says_so() -> None:
     redaction = Redaction(FINDER)
     list(redaction.through([b"{}\n"]))
     (remark,) = redaction.remarks()
-    assert (remark.kind, remark.text) == (LOOKED, "finder 3 found none")
+    assert (remark.kind, remark.text) == (LOOKED, "no secrets (none found by finder 3)")
 
 
 # ------------------------------------------------------------------------------------------------------------ refusals

@@ -51,11 +51,29 @@ def in_a_key(text: str) -> bytes:
     return json.dumps({"headers": {text: True}}).encode()
 
 
+def in_colours(text: str) -> bytes:
+    return json.dumps({"stdout": f"\x1b[1;32m{text}\x1b[0m\r\n"}).encode()
+
+
+def in_single_quotes(text: str) -> bytes:
+    command = "printf 'one\\n" + text.replace("\n", "\\n") + "\\n' > file"
+    return json.dumps({"command": command}).encode()
+
+
 def in_no_json(text: str) -> bytes:
     return f"2026-03-01 INFO {text!r} was sent".encode()
 
 
-WAYS = (in_text, in_escapes, in_arguments, in_numbered_lines, in_a_key, in_no_json)
+WAYS = (
+    in_text,
+    in_escapes,
+    in_arguments,
+    in_numbered_lines,
+    in_a_key,
+    in_colours,
+    in_single_quotes,
+    in_no_json,
+)
 
 
 def planted(key: Key, seed: str) -> tuple[str, str]:
@@ -133,6 +151,16 @@ def test_images_are_left_alone_and_a_key_beside_one_is_not(built_in: Redactor) -
     redacted, found = redact_line(both, built_in)
     assert len(found) == 1 and image.encode() in redacted
     assert pieces(secret)[0].encode() not in redacted
+
+
+def test_a_key_in_base64_is_found_and_other_base64_is_not(built_in: Redactor) -> None:
+    secret, _ = planted(next(key for key in KEYS if key.name == "github token"), "base64")
+    for said, count in ((f"token={secret}", 1), ("token=the one of the kettle and the cups", 0)):
+        packed = base64.b64encode(said.encode()).decode()
+        line = in_text(f"data:\n  config: {packed}\n")
+        redacted, found = redact_line(line, built_in)
+        assert len(found) == count
+        assert (packed.encode() in redacted) is (not count)
 
 
 def test_the_figures_of_recall_and_precision(built_in: Redactor, figure: Figure) -> None:

@@ -26,7 +26,7 @@ import ef
 from ef.errors import InputRefused, KeyConflict, OriginalRedacted, UsageError
 from ef.events import Redacted
 from ef.importers.keyfinder import KeyFinder
-from ef.importers.redaction import LOOKED, REDACTED
+from ef.importers.redaction import LOOKED, REDACTED, WITHHELD
 from ef.integrations.opentelemetry import instrument
 from ef.log.items import event_of
 from ef.session.secrets import refuse_original
@@ -287,17 +287,21 @@ def test_what_is_no_redactor_is_refused_before_anything_is_appended(tmp_path: Pa
 
 NOTES: list[dict[str, Any]] = [
     {"kind": "torn", "text": "odd", "line": 1, "offset": 0},
-    {"kind": LOOKED, "text": "shapes 1 found none", "line": 1, "offset": 0},
+    {"kind": LOOKED, "text": "no secrets (none found by shapes 1)", "line": 1, "offset": 0},
+    {"kind": WITHHELD, "text": "the last line is cut", "line": 3, "offset": 50},
 ]
 
 
 def test_the_original_of_a_redacted_source_is_refused_and_says_by_what_it_was_redacted() -> None:
-    refuse_original("ab" * 16, NOTES)
-    note = {"kind": REDACTED, "text": "2 × jwt, found by shapes 1", "line": 4, "offset": 90}
+    refuse_original("ab" * 16, NOTES, 200)
+    with pytest.raises(OriginalRedacted, match="the last line is cut"):
+        refuse_original("ab" * 16, NOTES, 50)
+    text = "2 × jwt replaced (found by shapes 1)"
+    note = {"kind": REDACTED, "text": text, "line": 4, "offset": 90}
     with pytest.raises(OriginalRedacted) as refused:
-        refuse_original("ab" * 16, [*NOTES, note])
+        refuse_original("ab" * 16, [*NOTES, note], 200)
     assert refused.value.exit_code == 77
-    for word in ("abababababab", "2 × jwt, found by shapes 1", "ef export --redacted"):
+    for word in ("abababababab", text, "ef export --redacted"):
         assert word in str(refused.value)
 
 

@@ -1,8 +1,8 @@
-"""Whether providers would take an export: by their SDKs' types, and by validators of pairs and of roles that are not ours.
+"""Whether providers would take an export: by their SDKs' types, and by validators of pairs and roles that are not ours.
 
-`mistral-common` refuses a chat whose roles, calls and results are out of order. Messages of other forms reach it through
-converters that are not ours either (langchain-core for Anthropic's, the OpenAI Agents SDK for Responses), which have
-checks of their own; only that of Gemini's contents, for which there is none, stands here.
+`mistral-common` refuses a chat whose roles, calls and results are out of order. Other forms reach it through converters
+that are not ours either (langchain-core for Anthropic's, the OpenAI Agents SDK for Responses), which have checks of
+their own; only that of Gemini's contents, for which there is none, stands here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from agents.models.chatcmpl_converter import Converter
@@ -41,7 +42,13 @@ def refusals(export: Export) -> list[str]:
     for check in CHECKS[export.format]:
         try:
             check(export)
-        except (ValueError, AssertionError, MistralCommonException, LookupError, TypeError) as fault:
+        except (
+            ValueError,
+            AssertionError,
+            MistralCommonException,
+            LookupError,
+            TypeError,
+        ) as fault:
             found.append(f"{check.__name__}: {type(fault).__name__}: {str(fault)[:600]}")
     return found
 
@@ -85,14 +92,23 @@ def chat_types(export: Export) -> None:
 
 def responses_types(export: Export) -> None:
     assert export.system is None
-    _typed(list[ResponseInputItemParam], export.messages)
+    _typed(list[ResponseInputItemParam], [_as_typed(item) for item in export.messages])
+
+
+def _as_typed(item: dict[str, Any]) -> dict[str, Any]:
+    """Codex sends its reasoning without an id and with `content: null`; it is handed back as it came."""
+    if item["type"] != "reasoning":
+        return item
+    return {"id": "rs_1", **{k: v for k, v in item.items() if v is not None}}
 
 
 def gemini_types(export: Export) -> None:
     head = [] if export.system is None else [export.system]
     for content in (*head, *export.messages):
         genai.Content.model_validate(content)
-    chat = chats._BaseChat(model="m", history=export.messages)  # whose own rules take what is valid only
+    chat = chats._BaseChat(
+        model="m", history=export.messages
+    )  # whose own rules take what is valid only
     assert chat.get_history(curated=True) == chat.get_history(), "the SDK leaves contents out"
 
 
@@ -125,7 +141,10 @@ def _chat_order(messages: list[dict[str, Any]]) -> None:
 def _function(call: dict[str, Any]) -> dict[str, Any]:
     inner = call[call["type"]]
     given = inner["input"] if call["type"] == "custom" else inner["arguments"]
-    made = {"name": inner["name"][:64], "arguments": given}  # longer ones are the business of others
+    made = {
+        "name": inner["name"][:64],
+        "arguments": given,
+    }  # longer ones are the business of others
     return {"id": call["id"], "type": "function", "function": made}
 
 
@@ -235,11 +254,13 @@ def gemini_pairs(export: Export) -> None:
     messages: list[dict[str, Any]] = []
     waiting: list[tuple[str, str]] = []
     roles = [content["role"] for content in export.messages]
-    assert roles[0] == "user" and all(a != b for a, b in zip(roles, roles[1:], strict=False)), roles
+    assert roles[0] == "user" and all(a != b for a, b in pairwise(roles)), roles
     for n, content in enumerate(export.messages):
         calls = [p["functionCall"] for p in content["parts"] if "functionCall" in p]
         answers = [p["functionResponse"] for p in content["parts"] if "functionResponse" in p]
-        assert ["functionResponse" in p for p in content["parts"][: len(answers)]] == [True] * len(answers)
+        assert ["functionResponse" in p for p in content["parts"][: len(answers)]] == [True] * len(
+            answers
+        )
         assert [(a.get("id"), a["name"]) for a in answers] == waiting, "responses unlike the calls"
         assert all(NAME.fullmatch(call["name"]) for call in calls), calls
         waiting = [(call.get("id"), call["name"]) for call in calls]

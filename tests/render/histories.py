@@ -101,7 +101,9 @@ class _Maker:
 
     def results(self) -> None:
         """Results of some open calls in any order, and now and then one that nobody asked for."""
-        wanted = [(call_id, place) for call_id, places in self.state.open.items() for place in places]
+        wanted = [
+            (call_id, place) for call_id, places in self.state.open.items() for place in places
+        ]
         self.random.shuffle(wanted)
         given = wanted[: self.random.randint(0, len(wanted) + 1)]
         if self.chance(0.1):
@@ -114,9 +116,14 @@ class _Maker:
             dialect = dialect if parts or self.chance(0.1) else spoken
             parts.append(
                 blocks.result(
-                    dialect, call_id, self.some(*TEXTS), image=self.chance(0.2), error=self.chance(0.2),
-                    free=bool(call and isinstance(call.input, str)), name=call.name if call else "Bash",
-                )  # fmt: skip
+                    dialect,
+                    call_id,
+                    self.some(*TEXTS),
+                    image=self.chance(0.2),
+                    error=self.chance(0.2),
+                    free=bool(call and isinstance(call.input, str)),
+                    name=call.name if call else "Bash",
+                )
             )
             if self.chance(0.5):
                 self.item("user", parts, dialect)
@@ -130,7 +137,9 @@ class _Maker:
         for call_id, places in [(c, list(p)) for c, p in self.state.open.items()]:
             for seq, n in places:
                 if self.chance(0.95):
-                    self.put(ev.CallClosed(call_id, seq, n, self.some("interrupted", "not started")))
+                    self.put(
+                        ev.CallClosed(call_id, seq, n, self.some("interrupted", "not started"))
+                    )
 
 
 def history(seed: int, dialects: tuple[str, ...] = blocks.DIALECTS) -> History:

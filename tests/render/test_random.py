@@ -1,10 +1,9 @@
-"""500 random histories for each provider format: what is exported would be taken, and everything in it is accounted for."""
+"""500 random histories for each provider format: what is exported is what the provider takes."""
 
 from __future__ import annotations
 
 import pytest
 
-from ef.events import PartKind
 from ef.render.export import WRITERS, Written, write
 from ef.session.views import Export
 from tests.render.checks import refusals

@@ -1,0 +1,73 @@
+"""Anthropic messages (a list, a request, or a message a line) -> meanings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..events import UsageReported
+from ..events.shapes import is_list
+from ..readers import anthropic as reader
+from ..readers.pieces import maps_of
+from .formats import Format, Head, Tells
+from .given import usage_of
+from .messages import Messages, found_in, paths
+
+NAME = "anthropic-messages"
+_KINDS = frozenset(
+    """text image document thinking redacted_thinking tool_use tool_result server_tool_use search_result
+    web_search_tool_result web_fetch_tool_result code_execution_tool_result mcp_tool_use mcp_tool_result
+    container_upload compaction""".split()
+)
+_OWN = _KINDS - {"text", "image", "document"}
+
+
+class Anthropic(Messages):
+    """Messages of Anthropic's API."""
+
+    NAME = NAME
+    PROVIDER = "anthropic"
+    READER = (reader.NAME, reader.VERSION)
+    DESCEND = paths("messages")
+
+    def usage(self, message: str, usage: Mapping[str, Any]) -> UsageReported | None:
+        given, made = usage.get("input_tokens"), usage.get("output_tokens")
+        read, write = (usage.get(f"cache_{n}_input_tokens") for n in ("read", "creation"))
+        return usage_of(message, given, made, read, write, with_cache=False)
+
+
+def recognises(head: Head) -> bool:
+    """Whether a file plainly holds messages of this API."""
+    found = found_in(head, "messages")
+    if not found or not all(map(_is_message, found)):
+        return False
+    kinds = {b.get("type") for each in found for b in maps_of(each.get("content"))}
+    blocks = all(is_list(each.get("content")) for each in found)
+    model = next((v for path, v in head.cuts if path in (("model",), ("request", "model"))), "")
+    own = bool(_OWN & kinds) or "system" in head.keys or str(model).startswith("claude")
+    return own or (blocks and kinds <= _KINDS)
+
+
+def _is_message(message: Mapping[str, Any]) -> bool:
+    kinds = {block.get("type") for block in maps_of(message.get("content"))}
+    chat = "tool_calls" in message or "ts" in message
+    return message.get("role") in ("user", "assistant") and kinds <= _KINDS and not chat
+
+
+FORMAT = Format(
+    NAME,
+    "Anthropic messages",
+    "document",
+    Anthropic,
+    recognises,
+    Tells(
+        ids="call ids",
+        groups="one message a response",
+        order="list order",
+        usage="where a response is stored",
+        errors="is_error; exit codes of failures",
+        compaction="compaction blocks, kept as they are",
+        subagents="none",
+        images="base64 and addresses",
+    ),
+)

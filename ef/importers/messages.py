@@ -1,0 +1,157 @@
+"""Message lists of providers' APIs -> meanings: what a program keeps of its own agent, or sends as a request.
+
+A file is a JSON document that is a list of messages, or an object that holds one (with a system text, a model, usage
+beside it), or a message a line. Nothing in it names a session, a time or, but for calls, an id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ..events import Reading, RouteChanged, UsageReported
+from ..events.shapes import is_list, is_map
+from ..readers import reader_of, texts
+from ..readers.jsoncuts import Path, Paths
+from ..readers.jsonvalues import read_line
+from ..readers.pieces import list_of, map_of
+from .chains import INFERRED, Chain
+from .documents import DocumentTranslator
+from .formats import Head
+from .given import name_in
+from .lines import lines
+from .translator import Given, Spot
+
+SYSTEMS = ("system", "instructions", "system_instruction", "systemInstruction")
+"""Keys under which an object has the system's text."""
+_WRAPPERS = ("request", "response", "body")
+"""Keys under which a log of requests has what this reads."""
+
+
+def paths(*lists: str) -> Paths:
+    """What is walked into: the top, lists under these keys, and both inside a request or a response."""
+    own = [(), *((name,) for name in lists)]
+    return frozenset([*own, *((w, *path) for w in _WRAPPERS for path in own)])
+
+
+class Messages(DocumentTranslator):
+    """A list of messages."""
+
+    PROVIDER: ClassVar[str]
+    READER: ClassVar[tuple[str, int]]
+    LISTS: ClassVar[tuple[str, ...]] = ("messages",)
+    """Keys under which an object has its messages."""
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self._model: str | None = None
+        self._group: str | None = None
+
+    def document(self, data: bytes) -> None:
+        if not _is_lines(data):
+            super().document(data)
+            return
+        for line in lines(data):
+            self.line(line)
+
+    def record(self, value: dict[str, Any], spot: Spot) -> None:
+        self.message(value, spot)
+
+    def cut(self, path: Path, value: Any, spot: Spot) -> None:
+        key = path[-1] if path else ""
+        if isinstance(key, int):
+            holder = path[-2] if len(path) > 1 else ""
+            if holder == "" or holder in self.LISTS:
+                self.message(map_of(value), spot)
+        elif key == "model":
+            self._model = name_in(value)
+        elif (
+            key in SYSTEMS and value and (is_list(value) or is_map(value) or isinstance(value, str))
+        ):
+            self.add(spot, (texts.SYSTEM, texts.VERSION), texts.system(value))
+        elif key in self.LISTS and isinstance(value, str) and value:
+            self.add(spot, (texts.USER, texts.VERSION), texts.read_user(spot.data))
+        elif key in ("usage", "usageMetadata", "usage_metadata") and is_map(value):
+            self.took(value, spot)
+        else:
+            self.other(path, value, spot)
+
+    def other(self, path: Path, value: Any, spot: Spot) -> None:
+        """A value that is none of those that all of these formats have."""
+
+    def chain(self) -> Chain:
+        """The file's session."""
+        return self.main or self.begin(None)
+
+    def message(self, value: Mapping[str, Any], spot: Spot) -> None:
+        """One message."""
+        if not value.get("role") and not value.get("type"):
+            self.unknown(spot, value.get("type"))
+            return
+        read = reader_of(self.READER)
+        assert read is not None
+        reading = read(spot.data)
+        if reading.parts:
+            self.add(spot, self.READER, reading)
+
+    def add(self, spot: Spot, reader: tuple[str, int], reading: Reading, *, view: str = "") -> str:
+        """An item; its key."""
+        chain = self.chain()
+        route = None
+        if reading.role == "assistant" and self._model:
+            route = chain.routed(RouteChanged(self.PROVIDER, self._model))
+        key = self.item(chain, spot, reader, reading, view=view, route=route)
+        if reading.role == "assistant":
+            self._group = reading.group or INFERRED + key
+        return key
+
+    def took(self, usage: Mapping[str, Any], spot: Spot) -> None:
+        """Usage that stands beside messages: that of the newest response, where there is one."""
+        report = self.usage(self._group, usage) if self._group else None
+        if report is not None:
+            self.event(self.chain(), spot, report)
+
+    def usage(self, message: str, usage: Mapping[str, Any]) -> UsageReported | None:
+        """What a response took, in the format's own fields."""
+        return None
+
+
+def _is_lines(data: bytes) -> bool:
+    """Whether a file has a message a line: its first line is one, and there are more."""
+    first, _, rest = data.lstrip().partition(b"\n")
+    if not first.startswith(b"{") or not rest.strip():
+        return False
+    found = read_line(first)
+    return len(found.values) == 1 and found.rest is None and _is_one(found.values[0].value)
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a line alone is a message, and not an object that holds some."""
+    return is_map(value) and bool({"role", "type", "parts"} & value.keys())
+
+
+_OTHERS = frozenset(
+    """info trajectory trajectory_format simulations task_id traj ticks sessionId projectHash version taskId
+    resourceSpans spans environment replay_config""".split()
+)
+"""What an object has that is a session of a tool, and no request: its own format reads it."""
+
+
+def found_in(head: Head, *keys: str) -> list[Mapping[str, Any]]:
+    """The first messages of a file: those of its list, those under one of these keys, or those of its lines."""
+    if _is_lines(head.data):
+        return list(head.records)
+    if _OTHERS & head.keys:
+        return []
+    listed: list[Any] = []
+    at_top: dict[int, dict[str, Any]] = {}
+    for path, value in head.cuts:
+        if len(path) == 2 and isinstance(path[0], int) and isinstance(path[1], str):
+            at_top.setdefault(path[0], {})[path[1]] = value
+        elif len(path) == 2 and path[0] in keys:
+            listed.append(value)
+        elif len(path) == 2 and path[0] in _WRAPPERS and path[1] in keys:
+            listed += list_of(value)
+    if len(at_top) > 1:
+        at_top.pop(max(at_top))  # it may not be all there
+    return [each for each in (*listed, *at_top.values()) if is_map(each)]

@@ -1,0 +1,60 @@
+"""Messages of tau-bench (chat messages) and tau2-bench (calls as plain objects) -> parts. Pure; version 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..events import Part, PartKind, Reading
+from ..events.shapes import is_list, is_map
+from . import openai_chat
+from .jsonvalues import parse
+from .pieces import capped, id_of, maps_of, result_part, text_of
+
+NAME, VERSION = "tau-bench", 1
+
+
+def read(data: bytes) -> Reading:
+    """The reading of a message's bytes."""
+    message = parse(data)
+    return reading(message) if is_map(message) else Reading("opaque", ())
+
+
+def says(message: Mapping[str, Any]) -> bool:
+    """Whether a chunk of a spoken run holds words, a call or a result."""
+    said = message.get("content")
+    return message.get("role") in openai_chat.ROLES and bool(
+        (isinstance(said, str) and said) or message.get("tool_calls")
+    )
+
+
+def reading(message: Mapping[str, Any]) -> Reading:
+    """The reading of a message. A tool's several answers in one message are as many results."""
+    several = message.get("tool_messages")
+    if is_list(several):
+        return Reading("user", capped([_answer(each) for each in maps_of(several)]))
+    if message.get("role") == "tool":
+        return Reading("user", (_answer(message),))
+    found = openai_chat.reading(message)
+    if found.role != "user":
+        return found
+    calls = openai_chat.reading({**message, "role": "assistant", "content": None}).parts
+    asked = [_own(part) for part in calls if part.kind is PartKind.TOOL_CALL]
+    return replace(found, parts=(*found.parts, *asked)) if asked else found
+
+
+def _own(part: Part) -> Part:
+    """A call that the simulated user makes with its own tools: not the agent's."""
+    call = part.call
+    said = f"{call.name} {call.input}" if call else ""
+    return Part(PartKind.TEXT, part.channel, said[:4096], block=part.block)
+
+
+def _answer(message: Mapping[str, Any]) -> Part:
+    call_id = id_of(message.get("tool_call_id")) or id_of(message.get("id"))
+    failed = True if message.get("error") is True else None
+    text = text_of(message.get("content"))
+    return result_part(
+        call_id, text, failed, None, form="", name=text_of(message.get("name")) or None
+    )
