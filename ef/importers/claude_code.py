@@ -49,6 +49,7 @@ def recognises(head: Head) -> bool:
     if any(_is_ours(record) for record in head.records):
         return True
     torn = head.whole and b"\n" not in head.data and not head.records
+    torn = torn and head.data.lstrip()[:1] == b"{"
     return torn and b'"type"' in head.data and head.keys <= _ENVELOPE
 
 

@@ -98,7 +98,7 @@ def recognises(head: Head) -> bool:
         return False
     held = [v for p, v in head.cuts if p[:1] == ("messages",) and len(p) == 2]
     named = {"version", "sessionId"} <= head.keys or "source_message_count" in head.keys
-    return named and all(is_map(m) and "role" in m and "content" in m for m in held)
+    return named and (not held or any(is_map(m) and "role" in m and "content" in m for m in held))
 
 
 TELLS = Tells(

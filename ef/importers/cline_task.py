@@ -71,7 +71,9 @@ class Task(DocumentTranslator):
             route = chain.routed(
                 RouteChanged(name_in(by.get("providerId")), name_in(by.get("modelId")))
             )
-        key = self.item(chain, spot, self.ASSISTANT, reading, route=route)
+        alone = spot.value is value  # its id is in its bytes
+        name = text_of(value.get("id")) if alone else ""
+        key = self.item(chain, spot, self.ASSISTANT, reading, id=name or None, route=route)
         tokens = map_of(map_of(value.get("metrics")).get("tokens"))
         given, made, read = (tokens.get(name) for name in ("prompt", "completion", "cached"))
         usage = usage_of(group or INFERRED + key, given, made, read, None, with_cache=True)

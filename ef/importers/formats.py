@@ -142,6 +142,8 @@ _MODULES: dict[str, str] = {
     "goose": "goose",
     "goose-db": "goose_db",
     "codex": "codex",
+    "mini-swe-agent": "mini_swe_agent",
+    "swe-agent": "swe_agent",
     "tau-bench": "tau_bench",
     "gemini-contents": "gemini_contents",
     "openai-responses": "openai_responses",

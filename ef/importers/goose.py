@@ -35,14 +35,14 @@ class Messages(Translator):
         super().__init__(given)
         self._hidden: dict[str, list[str]] = {}
 
-    def message(self, chain: Chain, told: Mapping[str, Any], content: Spot | None) -> None:
-        """A message: its role and metadata, and where its content stands."""
-        role = told.get("role")
-        if content is None or role not in ("user", "assistant"):
-            return
-        seen = map_of(told.get("metadata"))
+    def message(self, chain: Chain, told: Mapping[str, Any], spot: Spot, key: str) -> None:
+        """A message: its role and metadata; its content is the value of `key` of the record at `spot`."""
+        role, seen = told.get("role"), map_of(told.get("metadata"))
         agent, human = seen.get("agentVisible") is not False, seen.get("userVisible") is not False
-        if _is_notice(content.value) or not (agent or human):
+        if role not in ("user", "assistant") or not (agent or human):
+            return  # what nobody sees any more stands again behind a summary, and is one item
+        content = value_in(self, spot, key)
+        if content is None or _is_notice(content.value):
             return
         reading = reader.reading(content.value, str(role))
         if not reading.parts:
@@ -90,7 +90,7 @@ class Goose(Messages):
         chain = self.main
         assert chain is not None
         if "role" in value:
-            self.message(chain, value, value_in(self, spot, "content"))
+            self.message(chain, value, spot, "content")
         elif "working_dir" in value or "description" in value:
             if title_of(value.get("description")):
                 self.event(chain, spot, SessionDescribed(title_of(value.get("description"))))

@@ -13,7 +13,7 @@ from ..events import SessionDescribed
 from ..readers.pieces import map_of, text_of
 from .chains import Chain
 from .formats import Format, Head
-from .given import title_of, value_in
+from .given import title_of
 from .goose import TELLS, Messages
 from .translator import Given, Spot
 
@@ -40,7 +40,7 @@ class GooseDatabase(Messages):
         elif value.get("table") == "messages":
             chain = self._chain(text_of(value.get("session_id")))
             told = {"role": value.get("role"), "metadata": value.get("metadata_json")}
-            self.message(chain, told, value_in(self, spot, "content_json"))
+            self.message(chain, told, spot, "content_json")
 
     def _chain(self, name: str) -> Chain:
         told = self._told.get(name)

@@ -169,12 +169,12 @@ class Translator:
         """A session begins; the first is the file's own (`main`), and has the id that the caller wants.
 
         `parent` is a session of this file, or the id of one elsewhere; `parent_key` the key of the item that it goes
-        out from, else it is the newest; `asked` what a parent elsewhere asked this session to do. A name that is absent
-        or empty is made of the source's.
+        out from, else it is the newest; `asked` what a parent elsewhere asked this session to do. Where nothing
+        says a name, it is made of the file's place: a file that is written anew goes on in its session.
         """
         if self.main is None:
             name = self.given.session or name
-        told = session_name(name) if name else f"s{self.given.source[:12]}-{len(self._chains) + 1}"
+        told = session_name(name or self._unnamed())
         stream = session_stream(told)
         if stream in self._chains:
             return self._chains[stream]
@@ -185,6 +185,14 @@ class Translator:
         self.out.meanings.append(Meaning(stream, OPEN_KEY, [draft]))
         self.out.sessions.append(told)
         return chain
+
+    def _unnamed(self) -> str:
+        """A name made of the file's, and of the folder that it is in; without a path, of the source's id."""
+        folder, _, name = self.given.path.replace("\\", "/").rpartition("/")
+        stem = name.partition(".")[0][:80] or "s"
+        told = blake3(folder.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        number = f"-{len(self._chains) + 1}" if self._chains else ""
+        return f"{stem}.{told if name else self.given.source[:12]}{number}"
 
     def _opened(
         self, relation: str, parent: Chain | str | None, parent_key: str | None, asked: str

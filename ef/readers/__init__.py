@@ -35,6 +35,11 @@ READERS: dict[tuple[str, int], tuple[str, str]] = {
     ("tau-bench", 1): ("tau_bench", "read"),
     ("system-text", 1): ("texts", "read_system"),
     ("user-text", 1): ("texts", "read_user"),
+    ("mini-swe-agent", 1): ("mini_swe_agent", "read"),
+    ("mini-swe-agent/results", 1): ("mini_swe_agent", "read_results"),
+    ("swe-agent", 1): ("swe_agent", "read"),
+    ("swe-agent/results", 1): ("swe_agent", "read_results"),
+    ("swe-agent/observation", 1): ("swe_agent", "read_observation"),
 }
 """Every reader of every version that a store may name: its module here, and the function. The table is closed."""
 

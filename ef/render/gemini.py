@@ -12,10 +12,15 @@ from typing import Any
 
 from ..events import Media, Part, PartKind
 from ..events.shapes import is_map
-from .turns import USER, Answer, Piece, Told
+from . import media
+from .turns import USER, Answer, Piece, Place, Told
 from .writer import BEGINNING, Writer, as_object, changed
 
 _PAIRED = ("functionCall", "function_call", "functionResponse", "function_response")
+_CODE, _RAN = (
+    ("executableCode", "executable_code"),
+    ("codeExecutionResult", "code_execution_result"),
+)
 _SIGNED = ("thoughtSignature", "thought_signature")
 
 
@@ -24,12 +29,18 @@ class Export(Writer):
 
     dialect = "gemini"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_itself: set[Place] = set()
+
     def write(self, told: Told) -> tuple[Any, list[Any]]:
         """(the system instruction or None; the contents)."""
         out: list[Any] = []
         for turn in told.turns:
-            _add(out, "model", [block for _, block in self.blocks(turn.assistant)])
-            responses = [self._answer(answer) for answer in turn.answers]
+            ran = {each.call.place: done for each in turn.answers if (done := self._ran(each))}
+            said = [[block, ran.get(piece.place)] for piece, block in self.blocks(turn.assistant)]
+            _add(out, "model", [part for parts in said for part in parts if part is not None])
+            responses = [self._answer(each) for each in turn.answers if each.call.place not in ran]
             aside = [block for answer in turn.answers for _, block in self.aside(answer)]
             _add(out, USER, [*responses, *aside, *(block for _, block in self.blocks(turn.user))])
         if out and out[0]["role"] != USER:
@@ -44,6 +55,8 @@ class Export(Writer):
     def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
         """A function call: the own part as it came, but for an id or a name that is not valid."""
         block = self.own_block(piece) or {}
+        if piece.place in self._by_itself:
+            return block
         key = next((k for k in _PAIRED[:2] if is_map(block.get(k))), None)
         if key is None:
             return {"functionCall": {"id": call_id, "name": name, "args": as_object(given)}}
@@ -68,6 +81,8 @@ class Export(Writer):
         block = part.block
         if not is_map(block) or not block or any(key in block for key in _PAIRED):
             return self._built(piece, part)
+        if part.media and part.media.data and media.usable(part.media) is None:
+            return self._built(piece, part)
         if (
             part.kind is PartKind.TEXT
             and not part.text.strip()
@@ -75,6 +90,14 @@ class Export(Writer):
         ):
             return self._leave(piece)
         return block
+
+    def _ran(self, answer: Answer) -> Any:
+        """What the provider's own interpreter gave, for code that it ran; None for any other call."""
+        asked, done = self.own_block(answer.call) or {}, self.own_block(answer.result) or {}
+        if any(key in asked for key in _CODE) and any(key in done for key in _RAN):
+            self._by_itself.add(answer.call.place)
+            return done
+        return None
 
     def _answer(self, answer: Answer) -> Any:
         asked = self.call(answer.call, self.id_of(answer.call), self.name_of(answer.call), {})

@@ -14,7 +14,7 @@ from ..events import Media, Part, PartKind
 from ..events.shapes import is_list, is_map
 from . import media
 from .turns import ASSISTANT, USER, Answer, Piece, Told
-from .writer import Writer, as_json, as_object, changed, joined
+from .writer import Writer, as_json, as_object, joined
 
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details")
@@ -46,17 +46,16 @@ class Export(Writer):
         return {"type": "text", "text": text}
 
     def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
-        """A tool call: the own one as it came, but for an id or a name that is not valid."""
-        block = self.own_block(piece)
-        kind = block.get("type", "function") if block else None
-        inner = block.get(kind) if block and kind in ("function", "custom") else None
-        text = inner.get("arguments" if kind == "function" else "input") if is_map(inner) else None
-        if block and is_map(inner) and isinstance(text, str):
-            return changed(
-                block, **{"id": call_id, "type": kind, str(kind): changed(inner, name=name)}
-            )
-        function = {"name": name, "arguments": as_json(as_object(given))}
-        return {"id": call_id, "type": "function", "function": function}
+        """A tool call; the own one with its arguments as they came, whether they are JSON or not."""
+        block = self.own_block(piece) or {}
+        custom, function = block.get("custom"), block.get("function")
+        if is_map(custom) and isinstance(custom.get("input"), str):
+            made = {"name": name, "input": custom["input"]}
+            return {"id": call_id, "type": "custom", "custom": made}
+        held = function.get("arguments") if is_map(function) else None
+        arguments = held if isinstance(held, str) else as_json(as_object(given))
+        made = {"name": name, "arguments": arguments}
+        return {"id": call_id, "type": "function", "function": made}
 
     def media(self, found: Media, kind: PartKind, role: str) -> Any:
         """An image, a sound or a file, in a user's message."""
@@ -108,9 +107,9 @@ class Export(Writer):
     def _answer(self, answer: Answer) -> Any:
         call_id = self.id_of(answer.call)
         own = self.own_block(answer.result)
-        if own is not None and own.get("role") == "tool" and _texts(own.get("content")):
-            return changed(own, tool_call_id=call_id)
-        return {"role": "tool", "tool_call_id": call_id, "content": answer.text}
+        content = own.get("content") if own is not None and own.get("role") == "tool" else None
+        content = content if _texts(content) else answer.text
+        return {"role": "tool", "tool_call_id": call_id, "content": content}
 
     def _said(self, found: list[tuple[Piece, Any]]) -> list[Any]:
         runs = groupby(found, key=lambda each: each[0].role)

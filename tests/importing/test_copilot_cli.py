@@ -58,13 +58,10 @@ def test_a_call_stands_once_and_its_answer_has_the_code_that_the_vendor_says(
     with store_of(SEED, tmp_path) as taken:
         calls = [p.call for p in taken.parts() if p.call]
         assert [(c.call_id, c.action) for c in calls] == [("toolu_1", "shell"), ("toolu_2", "read")]
-        results = [p.result for p in taken.parts() if p.result]
-        assert [(r.call_id, r.is_error, r.exit_code) for r in results][0] == ("toolu_1", False, 0)
-        assert [(u.message_id, u.input, u.output) for u in taken.events(UsageReported)][0] == (
-            "m1",
-            None,
-            17,
-        )
+        first = next(p.result for p in taken.parts() if p.result)
+        assert (first.call_id, first.is_error, first.exit_code) == ("toolu_1", False, 0)
+        used = taken.events(UsageReported)[0]
+        assert (used.message_id, used.input, used.output) == ("m1", None, 17)
         assert taken.events(RouteChanged)[0].model == "claude-made-up"
         assert [p.text for p in taken.parts() if p.kind.value == "reasoning"][:1] == [
             "A kettle needs a lid."

@@ -1,4 +1,4 @@
-"""Importers of other vendors' files: each knows its own, says of an item what its reader makes of the bytes, bears anything
+"""Importers of other vendors' files: each knows its own, says of an item what its reader makes of the bytes, bears all
 in any field, and says of a file's beginning what does not depend on the rest.
 """
 

@@ -13,6 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from agents.exceptions import AgentsException
 from agents.models.chatcmpl_converter import Converter
 from agents.run_internal.items import drop_orphan_function_calls
 from anthropic.types import MessageParam, TextBlockParam
@@ -30,6 +31,21 @@ from ef.session.views import Export
 from ef.testing.pairing import violations
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+HOSTED = (
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "mcp_call",
+    "image_generation_call",
+)
+FAULTS = (
+    ValueError,
+    AssertionError,
+    LookupError,
+    TypeError,
+    AgentsException,
+    MistralCommonException,
+)
 THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details")
 _STRICT = ConfigDict(extra="forbid")
 
@@ -42,13 +58,7 @@ def refusals(export: Export) -> list[str]:
     for check in CHECKS[export.format]:
         try:
             check(export)
-        except (
-            ValueError,
-            AssertionError,
-            MistralCommonException,
-            LookupError,
-            TypeError,
-        ) as fault:
+        except FAULTS as fault:
             found.append(f"{check.__name__}: {type(fault).__name__}: {str(fault)[:600]}")
     return found
 
@@ -96,8 +106,8 @@ def responses_types(export: Export) -> None:
 
 
 def _as_typed(item: dict[str, Any]) -> dict[str, Any]:
-    """Codex sends its reasoning without an id and with `content: null`; it is handed back as it came."""
-    if item["type"] != "reasoning":
+    """Codex sends its reasoning and searches without an id, and `content: null`: they are handed back as they came."""
+    if item["type"] not in ("reasoning", *HOSTED):
         return item
     return {"id": "rs_1", **{k: v for k, v in item.items() if v is not None}}
 
@@ -203,7 +213,8 @@ def chat_limits(export: Export) -> None:
 
 def responses_pairs(export: Export) -> None:
     assert drop_orphan_function_calls(export.messages) == export.messages, "calls without an output"
-    calls = [i["call_id"] for i in export.messages if i["type"].endswith("_call")]
+    asked = [i for i in export.messages if i["type"].endswith("_call") and i["type"] not in HOSTED]
+    calls = [i["call_id"] for i in asked]
     assert len(calls) == len(set(calls)), "an id stands twice"
     assert all(0 < len(each) <= 64 for each in calls)
     back = list(reversed(export.messages))
@@ -234,7 +245,7 @@ def responses_roles(export: Export) -> None:
 def responses_converted(export: Export) -> None:
     items = []
     for item in export.messages:
-        if item["type"] in ("reasoning", "compaction"):
+        if item["type"] in ("reasoning", "compaction", *HOSTED):
             continue
         if item["type"] == "custom_tool_call":
             made = {"type": "function_call", "arguments": item["input"]}
