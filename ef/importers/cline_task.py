@@ -98,11 +98,13 @@ def tasks(head: Head) -> list[Mapping[str, Any]]:
     """The messages of a file that looks like a task's, of whichever extension; none where it does not."""
     of: dict[int, dict[str, Any]] = {}
     for path, value in head.cuts:
-        if len(path) != 2 or not isinstance(path[0], int):
+        if not path or not isinstance(path[0], int):
             return []
-        of.setdefault(path[0], {})[str(path[1])] = value
+        if len(path) == 2:  # else it is no message
+            of.setdefault(path[0], {})[str(path[1])] = value
     found: list[Mapping[str, Any]] = list(of.values())
-    ours = (head.name in FILES and bool(found)) or any(_told(m) for m in found)
+    said = [m for m in found if m.get("role") in ("user", "assistant") and "content" in m]
+    ours = (head.name in FILES and bool(said)) or any(_told(m) for m in said)
     return found if ours else []
 
 

@@ -144,6 +144,8 @@ _MODULES: dict[str, str] = {
     "codex": "codex",
     "mini-swe-agent": "mini_swe_agent",
     "swe-agent": "swe_agent",
+    "agents-sdk": "agents_sdk",
+    "langgraph": "langgraph",
     "tau-bench": "tau_bench",
     "gemini-contents": "gemini_contents",
     "openai-responses": "openai_responses",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from ..events import Channel, Part, PartKind, Reading, UsageReported
-from ..readers.jsoncuts import cuts
+from ..events.shapes import is_map
+from ..readers.jsonvalues import Decoder
 from ..readers.pieces import id_of, text_of
 from .translator import Spot, Translator, count
 
-_TOP = frozenset({()})
+_BEGINS, _COLON, _COMMA = (
+    re.compile(rf"[ \t\r\n]*{sign}[ \t\r\n]*") for sign in (r"\{", ":", ",?")
+)
 TITLE_MAX = 400
 
 
@@ -44,10 +48,35 @@ def calls_of(reading: Reading) -> list[str]:
 
 def value_in(translator: Translator, spot: Spot, key: str) -> Spot | None:
     """Where the value of a key of a record stands; None where the record has no such value."""
-    for cut in cuts(spot.data, _TOP):
-        if cut.path == (key,) and cut.fault is None:
-            return translator.inner(spot, cut.start, cut.end, cut.value)
-    return None
+    if not is_map(spot.value) or key not in spot.value:
+        return None
+    text = spot.data.decode("utf-8", "surrogateescape")
+    decoder = Decoder.taken()
+    at = end = last = _behind(_BEGINS, text, 0)
+    name: Any = None
+    value: Any = None
+    while name != key:  # the record was read: what stands in it is a map, and the key is there
+        name, at = decoder.decode(text, end)
+        at = _behind(_COLON, text, at)
+        value, last = decoder.decode(text, at)
+        end = _behind(_COMMA, text, last)
+    decoder.release()
+    start, length = _bytes_of(text[:at]), _bytes_of(text[at:last])
+    return translator.inner(spot, start, start + length, value)
+
+
+def place_of(spot: Spot) -> Spot:
+    """Where a record stands, without what it holds: for what is said later."""
+    return replace(spot, data=b"", value=None)
+
+
+def _behind(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
 def title_of(value: Any) -> str:

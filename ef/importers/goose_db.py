@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..events import SessionDescribed
-from ..readers.pieces import map_of, text_of
+from ..readers.pieces import text_of
 from .chains import Chain
 from .formats import Format, Head
-from .given import title_of
+from .given import place_of, title_of
 from .goose import TELLS, Messages
 from .translator import Given, Spot
 
@@ -28,7 +28,7 @@ class GooseDatabase(Messages):
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
-        self._told: dict[str, tuple[Mapping[str, Any], Spot]] = {}
+        self._told: dict[str, tuple[str, bool, Spot | None]] = {}
         self._begun: set[str] = set()
 
     def time_of(self, value: Mapping[str, Any]) -> Any:
@@ -36,18 +36,17 @@ class GooseDatabase(Messages):
 
     def record(self, value: dict[str, Any], spot: Spot) -> None:
         if value.get("table") == "sessions":
-            self._told[text_of(value.get("id"))] = (value, spot)
+            title = title_of(value.get("name")) or title_of(value.get("description"))
+            side = value.get("session_type") == "sub_agent"
+            self._told[text_of(value.get("id"))] = (title, side, place_of(spot))
         elif value.get("table") == "messages":
             chain = self._chain(text_of(value.get("session_id")))
             told = {"role": value.get("role"), "metadata": value.get("metadata_json")}
             self.message(chain, told, spot, "content_json")
 
     def _chain(self, name: str) -> Chain:
-        told = self._told.get(name)
-        row, spot = told or (map_of(None), None)
-        side = row.get("session_type") == "sub_agent"
+        title, side, spot = self._told.get(name, ("", False, None))
         chain = self.begin(name, relation="subagent" if side else "root")
-        title = title_of(row.get("name")) or title_of(row.get("description"))
         if name not in self._begun:
             self._begun.add(name)
             if title and spot is not None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..events import Channel, RouteChanged
+from ..events import Channel, Reading, RouteChanged
 from ..events.shapes import is_map
 from ..readers import mini_swe_agent as reader
 from ..readers.jsoncuts import Path
 from ..readers.pieces import map_of, text_of
+from ..readers.tools import named
 from .chains import INFERRED, Chain
 from .documents import DocumentTranslator
 from .formats import Format, Head, Tells
@@ -48,19 +49,24 @@ class MiniSweAgent(DocumentTranslator):
 
     def _message(self, value: Mapping[str, Any], spot: Spot) -> None:
         role = text_of(value.get("role"))
-        if role == "exit":
-            return
         chain = self._chain()
-        waits = any(o.call.call_id.startswith(INFERRED) for o in chain.open_calls)
-        if role == "user" and waits:
-            self.item(chain, spot, _RESULTS, reader.answer(value))
+        waits = [o.call.call_id for o in chain.open_calls]
+        inferred = bool(waits) and waits[0].startswith(INFERRED)
+        if (role == "user" and inferred) or (role == "exit" and waits):
+            # What a run ends with is what its last command gave.
+            reading = reader.answer(value)
+            if not inferred:
+                reading = Reading(reading.role, (named(reading.parts[0], waits[0]),))
+            self.item(chain, spot, _RESULTS, reading)
+            return
+        if role == "exit":
             return
         reading = reader.reading(value)
         if not reading.parts:
-            if not role and not value.get("type"):
+            if not role and not value.get("type") and value.get("object") != "response":
                 self.unknown(spot, value.get("type"))
             return
-        if role == "user":
+        if reading.role == "user" and all(part.result is None for part in reading.parts):
             if self._asked:
                 reading = said_by(reading, Channel.SYSTEM)
             self._asked = True

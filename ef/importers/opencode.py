@@ -23,10 +23,11 @@ from ..readers.tools import named
 from .chains import INFERRED, Chain, occurred
 from .documents import DocumentTranslator
 from .formats import Format, Head, Tells
-from .given import made_by_agent, name_in, said_by, title_of, usage_of
+from .given import made_by_agent, name_in, place_of, said_by, title_of, usage_of
 from .translator import Given, Spot, Translator, count
 
 NAME = "opencode"
+_KEPT = ("role", "summary", "providerID", "modelID", "tokens", "time")
 _ASIDE = frozenset("step-start step-finish snapshot patch agent retry compaction".split())
 _READ = {"user": ("text", "file", "subtask"), "assistant": ("text", "reasoning", "tool", "file")}
 
@@ -92,7 +93,13 @@ class Parts(Translator):
 
     def session_told(self, name: Any, parent: Any, title: Any, spot: Spot) -> None:
         """What a session's own record says."""
-        self._sessions[text_of(name)] = Told(text_of(parent), title_of(title), spot)
+        self._sessions[text_of(name)] = Told(text_of(parent), title_of(title), place_of(spot))
+
+    def message_told(self, session: str, info: Mapping[str, Any], spot: Spot) -> Message:
+        """A message as its `info` has it."""
+        name = self.once("message", id_of(info.get("id")))
+        kept = {key: info[key] for key in _KEPT if key in info}
+        return Message(session, name, kept, place_of(spot))
 
     def part(self, value: Mapping[str, Any], spot: Spot, message: Message) -> None:
         """A part of a message."""
@@ -114,7 +121,7 @@ class Parts(Translator):
         self._item(part, spot, message, chain, reading)
 
     def once(self, of: str, name: str) -> str:
-        """An id as the provider gave it, or a stand-in where it stands again for another thing (redaction does that)."""
+        """An id as it was given, or a stand-in where it stands again for another thing (redaction does that)."""
         if not name:
             return ""
         self._times[of, name] += 1
@@ -224,7 +231,7 @@ class Parts(Translator):
         cleared = count(map_of(state.get("time")).get("compacted"))
         told = self._sessions.get(message.session)
         if cleared and told is not None:
-            told.pruned.append(Pruned(cleared, call, spot))
+            told.pruned.append(Pruned(cleared, call, place_of(spot)))
 
 
 def _made(tokens: Mapping[str, Any], given: int | None, read: int | None, write: int | None) -> Any:
@@ -254,10 +261,9 @@ class OpenCode(Parts, DocumentTranslator):
         elif path[:1] != ("messages",) or len(path) < 3:
             return
         elif path[2] == "info" and len(path) == 3 and is_map(value):
-            name = self.once("message", id_of(value.get("id")))
-            message = Message(self._name, name, value, spot)
-            spot.at, spot.basis = occurred(message.created or None)
-            self._message = (path[1], message)
+            created = count(map_of(value.get("time")).get("created"))
+            spot.at, spot.basis = occurred(created or None)
+            self._message = (path[1], self.message_told(self._name, value, spot))
         elif path[2] == "parts" and len(path) == 4 and is_map(value):
             if self._message is None or self._message[0] != path[1]:
                 self.unknown(spot, kind_of(value))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..events.shapes import is_map
-from ..readers.pieces import id_of, map_of, text_of
+from ..readers.pieces import map_of, text_of
 from .formats import Format, Head
 from .opencode import TELLS, Message, Parts, began_at
 from .translator import Given, Spot
@@ -36,8 +36,7 @@ class OpenCodeDatabase(Parts):
         elif table == "message" and is_map(data):
             info = {**data, "id": value.get("id")}
             session = text_of(value.get("session_id"))
-            name = self.once("message", id_of(value.get("id")))
-            self._messages[text_of(value.get("id"))] = Message(session, name, info, spot)
+            self._messages[text_of(value.get("id"))] = self.message_told(session, info, spot)
         elif table == "part" and is_map(data):
             message = self._messages.get(text_of(value.get("message_id")))
             if message is None:

@@ -40,6 +40,7 @@ READERS: dict[tuple[str, int], tuple[str, str]] = {
     ("swe-agent", 1): ("swe_agent", "read"),
     ("swe-agent/results", 1): ("swe_agent", "read_results"),
     ("swe-agent/observation", 1): ("swe_agent", "read_observation"),
+    ("langgraph", 1): ("langgraph", "read"),
 }
 """Every reader of every version that a store may name: its module here, and the function. The table is closed."""
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..events import Channel, Part, PartKind, Reading
-from ..events.shapes import is_map
+from ..events.shapes import is_list, is_map
 from . import openai_chat
 from . import openai_responses as responses
 from .jsonvalues import parse
-from .pieces import call_part, id_of, map_of, result_part
+from .pieces import call_part, id_of, map_of, maps_of, result_part, text_of
 
 NAME, VERSION = "mini-swe-agent", 1
 RESULTS = f"{NAME}/results"
@@ -37,10 +38,13 @@ def read_results(data: bytes) -> Reading:
 
 def reading(message: Mapping[str, Any]) -> Reading:
     """The reading of a message."""
-    if "role" not in message and message.get(
-        "type"
-    ):  # items of the Responses API, in runs with such a model
-        return responses.reading(message, form="mini-swe-agent")
+    if message.get("object") == "response":  # of runs with a model of the Responses API
+        made = [responses.reading(item) for item in maps_of(message.get("output"))]
+        group = id_of(message.get("id")) or None
+        return Reading("assistant", capped([p for each in made for p in each.parts]), group)
+    if message.get("type"):
+        said = responses.reading(message, form="mini-swe-agent")
+        return replace(said, parts=tuple(_coded(part, message) for part in said.parts))
     if message.get("role") == "tool":
         extra = map_of(message.get("extra"))
         part = _result(id_of(message.get("tool_call_id")), message, extra.get("returncode"))
@@ -51,15 +55,32 @@ def reading(message: Mapping[str, Any]) -> Reading:
     group = id_of(map_of(map_of(message.get("extra")).get("response")).get("id")) or None
     parts = found.parts
     if all(part.kind is not PartKind.TOOL_CALL for part in parts):
-        blocks = _BLOCK.findall("".join(p.text for p in parts if p.kind is PartKind.TEXT))
-        if len(blocks) == 1:
-            parts = (*parts, call_part(Channel.ASSISTANT, "", "bash", {"command": blocks[0]}))
+        parts = (*parts, *_asked(message, parts))
     return Reading("assistant", parts, group)
+
+
+def _asked(message: Mapping[str, Any], parts: tuple[Part, ...]) -> list[Part]:
+    """The commands of a text: those that the run took out of it, else its only block."""
+    taken = map_of(message.get("extra")).get("actions")
+    commands = [text_of(action.get("command")) for action in maps_of(taken)]
+    if not is_list(taken):
+        commands = _BLOCK.findall("".join(p.text for p in parts if p.kind is PartKind.TEXT))
+        commands = commands if len(commands) == 1 else []
+    return [call_part(Channel.ASSISTANT, "", "bash", {"command": each}) for each in commands]
+
+
+def _coded(part: Part, message: Mapping[str, Any]) -> Part:
+    """A result with the code that the run noted beside it."""
+    code = map_of(message.get("extra")).get("returncode")
+    if part.result is None or type(code) is not int:
+        return part
+    return replace(part, result=replace(part.result, exit_code=code, is_error=code != 0))
 
 
 def answer(message: Mapping[str, Any]) -> Reading:
     """The reading of what the call before it printed."""
-    return Reading("user", (_result("", message, None),))
+    code = map_of(message.get("extra")).get("returncode")
+    return Reading("user", (_result("", message, code),))
 
 
 def _result(call_id: str, message: Mapping[str, Any], code: Any) -> Part:

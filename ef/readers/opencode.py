@@ -5,7 +5,8 @@ a reader for each. A tool part is a call and its answer, two items of the same b
 
 What is `synthetic` or `ignored` was written by the harness, and a subtask's prompt is what a command expands to. The
 text of a message that `info.summary` marks is a compaction's: its importer says so.
-Shapes: packages/opencode/src/session/message-v2.ts, and files written by opencode-ai 1.18.33.
+Shapes: packages/opencode/src/session/{message-v2,session.sql}.ts of anomalyco/opencode at
+007a9409bafea06d6b9084ff1f6d1fe9f5e3a803, and files written by opencode-ai 1.18.33.
 """
 
 from __future__ import annotations

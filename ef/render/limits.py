@@ -27,6 +27,7 @@ class CallIds:
     def __init__(self, valid: re.Pattern[str], most: int) -> None:
         self._valid, self._most = valid, most
         self._used: set[str] = set()
+        self._times: dict[str, int] = {}
         self._of: dict[Place, str] = {}
 
     def of(self, place: Place, given: str) -> str:
@@ -35,10 +36,10 @@ class CallIds:
         if found is None:
             fits = len(given) <= self._most and self._valid.fullmatch(given)
             base = given if fits else f"call_{short_hash(given)}"
-            found, n = base, 1
+            found = base
             while found in self._used:
-                n += 1
-                found = f"{base[: self._most - 8]}_{n}"
+                n = self._times[base] = self._times.get(base, 1) + 1
+                found = f"{base[: self._most - 12]}_{n}"
             self._used.add(found)
             self._of[place] = found
         return found

@@ -1,8 +1,9 @@
 """Turns -> input items of OpenAI's Responses. Pure.
 
 Rules: calls and outputs are items of their own, a turn's outputs behind its calls, in the same order. Items of the own
-dialect are handed back as they came: reasoning with its encrypted content, calls of every kind whose output has a form
-here. Free text that a tool was given is a custom tool call. System items are `developer` messages at their place.
+dialect are handed back as they came, each value of a field that the provider names: reasoning with its encrypted
+content, calls of every kind whose output has a form here. Free text that a tool was given is a custom tool call. System
+items are `developer` messages at their place.
 """
 
 from __future__ import annotations
@@ -26,6 +27,17 @@ _OUTPUTS = {
 """Calls that are answered by an item, and what that is."""
 _TEXTED = ("function_call", "custom_tool_call")
 """Calls whose output may be any text."""
+_CALL, _OUTPUT = "type id call_id caller", "type id call_id output caller"
+_FIELDS = {
+    "function_call": f"{_CALL} name arguments namespace status",
+    "custom_tool_call": f"{_CALL} name input namespace",
+    "function_call_output": f"{_OUTPUT} status",
+    "custom_tool_call_output": _OUTPUT,
+    "reasoning": "type id summary content encrypted_content status",
+    "web_search_call": "type id status action",
+    "compaction": "type id encrypted_content",
+}
+"""What the provider names of an item. Tools that record it note other things in it, which the provider refuses."""
 _NEEDED = {"function_call": "arguments", "custom_tool_call": "input"}
 _BLOCKS = {
     ASSISTANT: ("output_text", "refusal"),
@@ -111,10 +123,10 @@ class Export(Writer):
         block = self.own_block(piece)
         kind = self._kept.get(piece.place, "")
         if block is not None and kind in _HOSTED:
-            return block
+            return _named(block)
         if block is not None and kind:
             named = {"name": name} if kind in _NEEDED else {}
-            return changed(block, call_id=call_id, **named)
+            return changed(_named(block), call_id=call_id, **named)
         if isinstance(given, str):
             return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": given}
         arguments = as_json(as_object(given))
@@ -126,7 +138,7 @@ class Export(Writer):
         kind = block.get("type") if is_map(block) else None
         if part.kind is PartKind.REASONING:
             sealed = is_map(block) and kind == "reasoning" and block.get("encrypted_content")
-            return block if sealed and isinstance(sealed, str) else self._leave(piece)
+            return _named(block) if sealed and isinstance(sealed, str) else self._leave(piece)
         if part.kind is PartKind.TEXT and not part.text.strip():
             return self._leave(piece)
         if kind == "input_image":  # which SDKs demand to say how closely it is looked at
@@ -136,7 +148,7 @@ class Export(Writer):
         if kind in _BLOCKS[piece.role]:
             return block
         sealed = part.kind is PartKind.OPAQUE and isinstance(kind, str) and kind in _SEALED
-        return block if sealed else self._built(piece, part)
+        return _named(block) if sealed else self._built(piece, part)
 
     def _choose(self, answers: list[Answer]) -> None:
         """Note the own calls that go back as they came: those whose output is its own, or may be any text."""
@@ -169,12 +181,21 @@ class Export(Writer):
             kind = "custom_tool_call" if call and isinstance(call.input, str) else "function_call"
         output = self.own_block(answer.result)
         if output is not None and output.get("type") == _OUTPUTS[kind] and _told(output):
-            return changed(output, call_id=call_id)
+            return changed(_named(output), call_id=call_id)
         return {"type": _OUTPUTS[kind], "call_id": call_id, "output": self._output(answer)}
 
     def _output(self, answer: Answer) -> Any:
         images = self.pictures(answer)
         return [self.text(answer.text, USER), *images] if images else answer.text
+
+
+def _named(block: dict[str, Any]) -> dict[str, Any]:
+    """An item without what its provider does not name, and without what is null."""
+    fields = _FIELDS.get(block["type"])
+    if fields is None:
+        return block
+    known = fields.split()
+    return {name: value for name, value in block.items() if name in known and value is not None}
 
 
 def _told(output: dict[str, Any]) -> bool:

@@ -17,7 +17,9 @@ SEEDS = Path(__file__).resolve().parents[1] / "fixtures" / "seeds"
 ASK = b"Mend the kettle, please."
 CALL = b"ls kettle"
 IMAGE = b"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-FORMATS = {"codex-old": "codex"}
+FORMATS = {
+    "codex-old": "codex", "mini-swe-agent-v1": "mini-swe-agent", "mini-swe-agent-v2": "mini-swe-agent",
+}  # fmt: skip
 """The format of a seed that is not called so."""
 NAMES = {"roo": "api_conversation_history.json", "swe-agent": "kettle.traj"}
 """How a file must be called for its format to be found, where its content alone does not say it."""

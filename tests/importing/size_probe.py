@@ -1,4 +1,7 @@
-"""One import in a process of its own: python -m tests.importing.size_probe FILE STORE; figures as JSON on stdout."""
+"""Imports in a process of their own: python -m tests.importing.size_probe STORE FILE…; a list of figures on stdout.
+
+The memory is the most that the process has had so far: give the files that may take the least of it first.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import ef
 from ef.errors import InputRefused
 
 
-def probe(path: Path, store_path: Path) -> dict[str, float | str]:
+def probe(store_path: Path, path: Path) -> dict[str, float | str]:
     """Seconds of the import, the process's greatest memory then (bytes), and seconds of json.loads of the same file."""
     start = time.perf_counter()
     with ef.open(store_path) as store:
@@ -46,4 +49,5 @@ def json_seconds(path: Path) -> float:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(probe(Path(sys.argv[1]), Path(sys.argv[2]))))
+    store, *files = map(Path, sys.argv[1:])
+    sys.stdout.write(json.dumps([probe(store, file) for file in files]))

@@ -80,7 +80,9 @@ def test_every_session_of_the_folder_is_counted(shared_data: Path) -> None:
 def test_a_session_is_recognised_as_one_format(name: str, shared_data: Path) -> None:
     data = (shared_data / name).read_bytes()
     head = Head(data[: 1 << 20], str(shared_data / name), len(data) <= 1 << 20)
-    taken = [n for n in names() if (f := format_of(n)) and f.form != "database" and f.recognises(head)]
+    taken = [
+        n for n in names() if (f := format_of(n)) and f.form != "database" and f.recognises(head)
+    ]
     assert [n for n in taken if not n.startswith(of_format(name))] == []
     assert len(taken) == 1
 

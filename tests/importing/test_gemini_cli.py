@@ -180,11 +180,11 @@ def test_the_recorded_session_is_counted_as_an_independent_count_has_it(
 ) -> None:
     messages = document(shared_data / SHARED)["messages"]
     with store_of(shared_data / SHARED, tmp_path) as taken:
-        calls = [c for m in messages for c in m.get("toolCalls") or []]
+        calls: list[dict[str, Any]] = [c for m in messages for c in m.get("toolCalls", [])]
         assert [(p.call.call_id, p.call.input) for p in taken.parts() if p.call] == [
             (c["id"], c["args"]) for c in calls
         ]
-        told = [c["result"][0]["functionResponse"]["response"]["output"] for c in calls]
+        told: list[str] = [c["result"][0]["functionResponse"]["response"]["output"] for c in calls]
         assert [p.text for p in taken.parts() if p.result] == told
         shells = [
             p.result.exit_code for p in taken.parts() if p.result and "\nExit Code: " in p.text
@@ -193,7 +193,7 @@ def test_the_recorded_session_is_counted_as_an_independent_count_has_it(
             int(t.split("\nExit Code: ")[1].split("\n")[0]) for t in told if "\nExit Code: " in t
         ]
         assert sum(r.role == "assistant" for r in taken.main) == 11
-        used = [m["tokens"] for m in messages if (m.get("tokens") or {}).get("total")]
+        used = [m["tokens"] for m in messages if m.get("tokens") and m["tokens"]["total"]]
         assert [(u.input, u.output) for u in taken.events(UsageReported)] == [
             (t["input"] - t["cached"], t["output"] + t["thoughts"]) for t in used
         ]

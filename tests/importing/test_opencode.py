@@ -82,7 +82,9 @@ def test_the_database_says_what_the_exports_say_and_whose_call_a_sub_agent_answe
             "Look at the spout."
         ]
         assert asked.header.item is not None
-        assert asked.header.item.parts[0].call_id == "call_task_2_0"
+        assert [(p.kind.value, p.call_id) for p in asked.header.item.parts] == [
+            ("tool_call", "call_task_2_0")
+        ]
     for file, name in ((EXPORT, main), (OWN / "helper.json", helper)):
         with store_of(file, tmp_path / file.stem) as taken:
             assert taken.done.sessions == [name]

@@ -8,6 +8,7 @@ from typing import Any
 
 import ef
 from ef.events import ItemReplaced, RouteChanged, SessionDescribed, SessionOpened, UsageReported
+from ef.testing.tallies import tally
 from tests.importing.vendors import FIXTURES, SEEDS, store_of, took, written
 
 OWN = FIXTURES / "pi" / "session.jsonl"
@@ -154,7 +155,9 @@ def test_the_recorded_session_is_counted_as_an_independent_count_has_it(
         assert got == [(m["toolCallId"], m["isError"]) for m in results]
         typed = [b["text"] for m in values if m["role"] == "user" for b in m["content"]]
         assert [text for channel, text in taken.said() if channel == "user_typed"] == typed
-        groups = {r.group for r in taken.main if r.role == "assistant"}
-        assert groups == {None}
+        said = [m for m in values if m["role"] == "assistant" and m["content"]]
+        assert len(tally(taken.store, taken.done.sessions).messages) == len(
+            said
+        )  # each is a response of its own
         told = [m["usage"] for m in values if m["role"] == "assistant" and m["usage"]["output"]]
         assert len(taken.events(UsageReported)) == len(told)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ef.events.shapes import is_list, is_map
 from ef.importers.formats import names
 from tests.importing.vendors import FIXTURES, agreed, seed, taken_by, translated
 
@@ -88,13 +89,7 @@ def packed(form: str, value: Any) -> bytes:
 
 def places(value: Any) -> list[tuple[Any, Any]]:
     """(container, key) of each value inside of a value."""
-    pairs = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
+    pairs = value.items() if is_map(value) else enumerate(value) if is_list(value) else ()
     found: list[tuple[Any, Any]] = []
     for key, each in pairs:
         found.append((value, key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,7 +119,7 @@ def took(store: ef.Store, path: Path) -> Taken:
 
 
 @contextmanager
-def store_of(path: Path, folder: Path) -> Iterator[Taken]:
+def store_of(path: Path, folder: Path) -> Generator[Taken]:
     """A store of its own that took a file in."""
     with ef.open(folder / "s.ef") as store:
         yield took(store, path)

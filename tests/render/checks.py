@@ -217,6 +217,8 @@ def responses_pairs(export: Export) -> None:
     calls = [i["call_id"] for i in asked]
     assert len(calls) == len(set(calls)), "an id stands twice"
     assert all(0 < len(each) <= 64 for each in calls)
+    given = [i["call_id"] for i in export.messages if i["type"].endswith("_call_output")]
+    assert len(given) == len(set(given)), "two outputs of a call"
     back = list(reversed(export.messages))
     mirrored = [{**i, "type": _MIRROR[i["type"]]} if i["type"] in _MIRROR else i for i in back]
     assert drop_orphan_function_calls(mirrored) == mirrored, "outputs without a call"

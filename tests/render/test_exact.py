@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from ef.events import Channel, Media, Part, PartKind
 from ef.render.export import WRITERS, Written, write
+from ef.render.limits import CallIds
 from ef.render.turns import Links, Shown
 from tests.render import blocks
 from tests.render.blocks import PNG, call, image, reasoning, result, text
@@ -66,8 +68,9 @@ def test_signed_thinking_is_handed_back_byte_for_byte_at_its_place() -> None:
 
 
 def test_sealed_reasoning_is_handed_back_byte_for_byte_before_its_call() -> None:
-    sealed = {"type": "reasoning", "summary": [], "content": None, "encrypted_content": "gAAAA+/="}
-    part = Part(PartKind.REASONING, Channel.ASSISTANT, block=sealed)
+    sealed = {"type": "reasoning", "summary": [], "encrypted_content": "gAAAA+/=é"}
+    noted = {**sealed, "content": None, "noted_by_a_tool": {"turn": 1}}
+    part = Part(PartKind.REASONING, Channel.ASSISTANT, block=noted)
     made = call("responses", "call_1", "shell", {"command": ["ls"]})
     answer = result("responses", "call_1", "out")
     nodes, pairs = asked("responses", made, answer, part)
@@ -168,6 +171,12 @@ def test_an_id_that_is_not_valid_or_not_the_first_is_mapped_for_call_and_result(
     assert ids[0] == "ok-1" and len(set(ids)) == len(ids) and max(map(len, ids)) <= 64
     assert written.renamed["call_ids"] == 5
     assert _ids(form, write(form, nodes[:5], links(*pairs[:2])).messages, calls=True) == ids[:2]
+
+
+def test_an_id_that_is_used_again_and_again_costs_no_more_each_time() -> None:
+    ids = CallIds(re.compile("[a-z_0-9]+"), 64)
+    found = [ids.of((n, 0), "again") for n in range(50_000)]
+    assert len(set(found)) == len(found) and found[1] == "again_2"
 
 
 def _ids(form: str, messages: list[Any], *, calls: bool) -> list[str]:
