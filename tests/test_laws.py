@@ -281,7 +281,7 @@ def test_l12_the_state_follows_the_number_of_keys_and_not_the_length_of_history(
 
 
 def test_l13_what_is_appended_out_of_order_is_handed_out_as_pairs(tmp_path: Path) -> None:
-    """Fixtures and transcripts at every moment: tests/importing."""
+    """Fixtures and transcripts at every moment: tests/importing. Every provider format: tests/render."""
     chosen = random.Random(13)
     looked = 0
     with ef.open(tmp_path / "s.ef") as store:

@@ -75,8 +75,8 @@ class ImportCompleted:
 
 @dataclass(frozen=True, slots=True)
 class ImportProgressed:
-    """Bytes up to a length, with what they mean, are in the log, and the import goes on. The sessions that it `began` are
-    not shown before it is complete.
+    """Bytes up to a length, with what they mean, are in the log, and the import goes on. The sessions that it `began`
+    are not shown before it is complete.
     """
 
     length: int

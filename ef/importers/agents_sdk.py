@@ -27,6 +27,7 @@ class AgentsSdk(Translator):
     """A database of sessions."""
 
     NAME = NAME
+    KEPT = reader.KEPT
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)

@@ -8,10 +8,10 @@ from typing import Any
 from ..events import UsageReported
 from ..events.shapes import is_list
 from ..readers import anthropic as reader
-from ..readers.pieces import maps_of
+from ..readers.pieces import kind_of, maps_of
 from .formats import Format, Head, Tells
 from .given import usage_of
-from .messages import Messages, found_in, paths
+from .messages import Messages, found_in, mostly, paths
 
 NAME = "anthropic-messages"
 _KINDS = frozenset(
@@ -26,6 +26,7 @@ class Anthropic(Messages):
     """Messages of Anthropic's API."""
 
     NAME = NAME
+    KEPT = _OWN
     PROVIDER = "anthropic"
     READER = (reader.NAME, reader.VERSION)
     DESCEND = paths("messages")
@@ -39,19 +40,22 @@ class Anthropic(Messages):
 def recognises(head: Head) -> bool:
     """Whether a file plainly holds messages of this API."""
     found = found_in(head, "messages")
-    if not found or not all(map(_is_message, found)):
+    if not mostly(_is_message, found) or any("ts" in each for each in found):
         return False
-    kinds = {b.get("type") for each in found for b in maps_of(each.get("content"))}
-    blocks = all(is_list(each.get("content")) for each in found)
+    kinds = set[str]().union(*map(_kinds, found))
+    blocks = mostly(lambda each: is_list(each.get("content")), found)
     model = next((v for path, v in head.cuts if path in (("model",), ("request", "model"))), "")
     own = bool(_OWN & kinds) or "system" in head.keys or str(model).startswith("claude")
     return own or (blocks and kinds <= _KINDS)
 
 
+def _kinds(message: Mapping[str, Any]) -> set[str]:
+    return {kind_of(block) for block in maps_of(message.get("content"))}
+
+
 def _is_message(message: Mapping[str, Any]) -> bool:
-    kinds = {block.get("type") for block in maps_of(message.get("content"))}
-    chat = "tool_calls" in message or "ts" in message
-    return message.get("role") in ("user", "assistant") and kinds <= _KINDS and not chat
+    role = message.get("role") in ("user", "assistant")
+    return role and _kinds(message) <= _KINDS and "tool_calls" not in message
 
 
 FORMAT = Format(

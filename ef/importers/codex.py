@@ -37,6 +37,7 @@ class Codex(Translator):
     """A rollout."""
 
     NAME = NAME
+    KEPT = responses.KEPT
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
@@ -163,7 +164,7 @@ class Codex(Translator):
 def recognises(head: Head) -> bool:
     """Whether a file looks like a rollout, from its first lines."""
     records = head.records[:20]
-    if any(r.get("type") in _LINES and is_map(r.get("payload")) for r in records):
+    if any(text_of(r.get("type")) in _LINES and is_map(r.get("payload")) for r in records):
         return True
     first = records[0] if records else {}
     old = "type" not in first and {"id", "timestamp"} <= first.keys()

@@ -38,6 +38,7 @@ class DocumentTranslator(Translator):
 
 
 _FAULTS = {
+    "duplicate-keys": REMARKS["duplicate-keys"],
     "not-json": REMARKS["not-json"],
     "too-deep": REMARKS["too-deep"],
     "torn-tail": "the document ends before it is complete; what is before is read",

@@ -146,6 +146,7 @@ _MODULES: dict[str, str] = {
     "swe-agent": "swe_agent",
     "agents-sdk": "agents_sdk",
     "langgraph": "langgraph",
+    "otel-genai": "otel_genai",
     "tau-bench": "tau_bench",
     "gemini-contents": "gemini_contents",
     "openai-responses": "openai_responses",

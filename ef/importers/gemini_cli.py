@@ -56,26 +56,31 @@ class Messages(Translator):
         folder = self.given.path.replace("\\", "/").rpartition("/")[0].rpartition("/")[2]
         return self.begin(self._name, relation="subagent", parent=folder or None)
 
-    def message(self, value: Mapping[str, Any], spot: Spot) -> list[str]:
-        """A message; the ids of the calls whose answers it brought."""
+    def message(self, value: Mapping[str, Any], spot: Spot) -> tuple[Reading, Reading] | None:
+        """A message: what was said and called, and what the calls gave; None for a notice of the interface."""
         reading = reader.reading(value)
         if reading is None:
             if value.get("type") not in _NOTICES:
                 self.unknown(spot, value.get("type"))
-            return []
+            return None
+        made = reading.role == "assistant"
+        answers = reader.results(value) if made else Reading("user", ())
+        if self._said_before(reading):
+            return reading, answers
         chain = self.chain()
         name = text_of(value.get("id")) or None
-        if self._said_before(reading):
-            return []
-        reading = made_by_agent(reading) if chain.side else reading
+        told = made_by_agent(reading) if chain.side else reading
         route = None
-        if reading.role == "assistant" and text_of(value.get("model")):
+        if made and text_of(value.get("model")):
             route = chain.routed(RouteChanged("gemini", name_in(value.get("model"))))
         if reading.parts:
-            self.item(chain, spot, _READER, reading, id=name, route=route)
-        if reading.role == "assistant":
+            self.item(chain, spot, _READER, told, id=name, route=route)
+        if made:
             self._usage(value, spot, chain)
-        return self._results(value, spot, chain, name)
+        if answers.parts:
+            self.item(chain, spot, reader.RESULTS, answers, id=name, view="results")
+            self._answered.update(p.call_id for p in answers.parts if p.result and p.call_id)
+        return reading, answers
 
     def _said_before(self, reading: Reading) -> bool:
         """Whether a user's message is nothing but answers that a message of calls has brought."""
@@ -85,17 +90,6 @@ class Messages(Translator):
             and len(results) == len(reading.parts)
             and all(call in self._answered for call in results)
         )
-
-    def _results(
-        self, value: Mapping[str, Any], spot: Spot, chain: Chain, name: str | None
-    ) -> list[str]:
-        found = reader.results(value) if value.get("type") == "gemini" else Reading("user", ())
-        if not found.parts:
-            return []
-        self.item(chain, spot, reader.RESULTS, found, id=name, view="results")
-        calls = [part.call_id for part in found.parts if part.result is not None and part.call_id]
-        self._answered.update(calls)
-        return calls
 
     def _usage(self, value: Mapping[str, Any], spot: Spot, chain: Chain) -> None:
         tokens, name = map_of(value.get("tokens")), id_of(value.get("id"))

@@ -54,12 +54,12 @@ class GeminiCliLines(Messages):
             self.unknown(spot, value.get("type"))
 
     def _says(self, value: Mapping[str, Any], spot: Spot) -> None:
-        self.message(value, spot)
-        reading = reader.reading(value)
-        if reading is None:
+        found = self.message(value, spot)
+        if found is None:
             return
-        self._calls[text_of(value.get("id"))] = calls_of(reading)
-        for part in reader.results(value).parts:
+        said, answers = found
+        self._calls[text_of(value.get("id"))] = calls_of(said)
+        for part in answers.parts:
             self._answers(part)
 
     def _answers(self, part: Part) -> bool:

@@ -18,7 +18,7 @@ from ..readers.tools import named
 from .chains import INFERRED, Chain
 from .formats import Format, Head, Tells
 from .given import name_in, usage_of
-from .messages import Messages, found_in, paths
+from .messages import Messages, found_in, mostly, paths
 from .translator import Spot
 
 NAME = "gemini-contents"
@@ -77,12 +77,13 @@ def recognises(head: Head) -> bool:
     """Whether a file plainly holds contents of this API."""
     found = found_in(head, "contents", "history")
     if found:
-        return all(map(_is_content, found))
+        return mostly(_is_content, found)
     return "candidates" in head.keys
 
 
 def _is_content(content: Mapping[str, Any]) -> bool:
-    return is_list(content.get("parts")) and content.get("role", "user") in reader.ROLES
+    role = text_of(content.get("role", "user"))
+    return is_list(content.get("parts")) and role in reader.ROLES
 
 
 FORMAT = Format(

@@ -6,7 +6,7 @@ beside it), or a message a line. Nothing in it names a session, a time or, but f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ..events import Reading, RouteChanged, UsageReported
@@ -137,6 +137,11 @@ _OTHERS = frozenset(
 """What an object has that is a session of a tool, and no request: its own format reads it."""
 
 
+def mostly(test: Callable[[Mapping[str, Any]], bool], found: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether most of some messages pass: an odd one does not make a file another's."""
+    return 2 * sum(map(test, found)) > len(found)
+
+
 def found_in(head: Head, *keys: str) -> list[Mapping[str, Any]]:
     """The first messages of a file: those of its list, those under one of these keys, or those of its lines."""
     if _is_lines(head.data):
@@ -154,4 +159,4 @@ def found_in(head: Head, *keys: str) -> list[Mapping[str, Any]]:
             listed += list_of(value)
     if len(at_top) > 1:
         at_top.pop(max(at_top))  # it may not be all there
-    return [each for each in (*listed, *at_top.values()) if is_map(each)]
+    return [each for each in (*listed, *at_top.values()) if is_map(each) and each]

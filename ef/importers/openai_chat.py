@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..events import UsageReported
-from ..events.shapes import is_list, is_map
+from ..events.shapes import is_map
 from ..readers import openai_chat as reader
 from ..readers.jsoncuts import Path
-from ..readers.pieces import map_of, maps_of
+from ..readers.pieces import kind_of, map_of, maps_of, text_of
 from .formats import Format, Head, Tells
 from .given import usage_of
-from .messages import Messages, found_in, paths
+from .messages import Messages, found_in, mostly, paths
 from .translator import Spot
 
 NAME = reader.NAME
@@ -40,21 +40,28 @@ class Chat(Messages):
 def recognises(head: Head) -> bool:
     """Whether a file plainly holds chat messages: one says something that no other provider's do."""
     found = found_in(head, *_KEYS)
-    if found and all(each.get("role") in reader.ROLES for each in found):
-        plain = all(isinstance(each.get("content"), str | None) for each in found)
-        return any(map(_is_chats, found)) or (plain and not _has(head, "system"))
+    if mostly(_is_message, found):
+        if any("ts" in each for each in found) or any(map(_is_anothers, found)):
+            return False
+        plain = mostly(lambda each: isinstance(each.get("content"), str), found)
+        return any(map(_is_chats, found)) or (plain and "system" not in head.keys)
     return "choices" in head.keys and "object" in head.keys
 
 
-def _has(head: Head, key: str) -> bool:
-    return key in head.keys
+def _is_message(message: Mapping[str, Any]) -> bool:
+    return text_of(message.get("role")) in reader.ROLES and "parts" not in message
+
+
+def _is_anothers(message: Mapping[str, Any]) -> bool:
+    """Whether a message holds blocks that only another provider has."""
+    kinds = {kind_of(block) for block in maps_of(message.get("content"))}
+    return bool(kinds & {"tool_use", "tool_result", "input_text", "output_text"})
 
 
 def _is_chats(message: Mapping[str, Any]) -> bool:
     if message.get("role") in ("tool", "function", "system", "developer"):
-        return "parts" not in message
-    blocks = message.get("content")
-    kinds = {block.get("type") for block in maps_of(blocks)} if is_list(blocks) else set[Any]()
+        return True
+    kinds = {kind_of(block) for block in maps_of(message.get("content"))}
     return "tool_calls" in message or "function_call" in message or "image_url" in kinds
 
 

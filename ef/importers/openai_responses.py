@@ -9,10 +9,10 @@ from typing import Any
 from ..events import UsageReported
 from ..readers import openai_responses as reader
 from ..readers.jsoncuts import Path
-from ..readers.pieces import id_of, map_of
+from ..readers.pieces import id_of, kind_of, map_of, maps_of
 from .formats import Format, Head, Tells
 from .given import usage_of
-from .messages import Messages, found_in, paths
+from .messages import Messages, found_in, mostly, paths
 from .translator import Spot
 
 NAME = reader.NAME
@@ -23,6 +23,7 @@ class Responses(Messages):
     """Items of the Responses API."""
 
     NAME = NAME
+    KEPT = reader.KEPT
     PROVIDER = "openai"
     READER = (reader.NAME, reader.VERSION)
     LISTS = _LISTS
@@ -62,11 +63,18 @@ class Responses(Messages):
 def recognises(head: Head) -> bool:
     """Whether a file plainly holds items of this API."""
     found = found_in(head, *_LISTS)
-    return bool(found) and all(map(_is_item, found)) and any(map(_is_own, found))
+    return mostly(_is_item, found) and any(map(_is_own, found)) and not any(map(_is_roo, found))
 
 
 def _is_item(item: Mapping[str, Any]) -> bool:
-    return reader.is_known(item) and not {"payload", "record_type", "ts"} & item.keys()
+    whole = reader.kind_in(item) != "message" or "role" in item
+    return whole and reader.is_known(item) and not {"payload", "record_type"} & item.keys()
+
+
+def _is_roo(item: Mapping[str, Any]) -> bool:
+    """Whether an item is of a tool that keeps Anthropic's messages, some of its own among them."""
+    kinds = {kind_of(block) for block in maps_of(item.get("content"))}
+    return "ts" in item or bool(kinds & {"tool_use", "tool_result"})
 
 
 def _is_own(item: Mapping[str, Any]) -> bool:
@@ -74,9 +82,8 @@ def _is_own(item: Mapping[str, Any]) -> bool:
     kind = reader.kind_in(item)
     if kind != "message":
         return reader.is_known(item) and "timestamp" not in item
-    blocks = item.get("content")
-    kinds = [map_of(block).get("type") for block in blocks] if isinstance(blocks, list) else []
-    return item.get("type") == "message" or bool({"input_text", "output_text"} & {*map(str, kinds)})
+    kinds = {kind_of(block) for block in maps_of(item.get("content"))}
+    return item.get("type") == "message" or bool(kinds & {"input_text", "output_text"})
 
 
 FORMAT = Format(

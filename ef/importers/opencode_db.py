@@ -10,7 +10,8 @@ from typing import Any
 from ..events.shapes import is_map
 from ..readers.pieces import map_of, text_of
 from .formats import Format, Head
-from .opencode import TELLS, Message, Parts, began_at
+from .opencode import TELLS
+from .opencode_parts import Message, Parts, began_at
 from .translator import Given, Spot
 
 NAME = "opencode-db"

@@ -21,6 +21,7 @@ from ..events import (
     ItemAppended,
     ItemReplaced,
     Origin,
+    PartKind,
     Place,
     Reading,
     RouteChanged,
@@ -33,6 +34,7 @@ from ..log.base import Assigned
 from ..meter import METER, estimate
 from ..readers.claude_code import name_of, spoken
 from ..readers.jsonvalues import DEPTH_REMARKED, depth, has_lone_surrogate, read_line
+from ..readers.pieces import kind_of
 from .chains import Chain, Known, occurred
 from .lines import RawLine
 from .meaning import Meaning, Remark, Translation
@@ -81,6 +83,8 @@ class Translator:
 
     NAME: ClassVar[str]
     CONFLICT: ClassVar[str] = "id-conflict"
+    KEPT: ClassVar[frozenset[str]] = frozenset()
+    """Types of blocks that are kept as they are, and known."""
     GROWS: ClassVar[bool] = False
     """Whether a record that stands again under its id, as it is by now, is the format's own way."""
 
@@ -227,12 +231,14 @@ class Translator:
         infer: bool = True,
         route: RouteChanged | None = None,
         usage: UsageReported | None = None,
+        inline: bool = False,
     ) -> str:
         """One item; its key.
 
         `id` is the provider's own: another content under the same one replaces the item. `view` tells items of the same
         bytes apart. `infer`: an assistant's item without a response id belongs to the response before it, where
         nothing of the user's side stands between. Calls that can get no result any more are closed before it.
+        `inline`: its bytes are no span of the source (they were packed in a text there), and are kept with it.
         """
         ident = (chain.stream, name_of(id), view) if id else None
         tail = f"/{view}" if view else ""
@@ -264,7 +270,7 @@ class Translator:
             item=facts_of(reading, METER, estimate(reading)),
             group=group,
             reader=reader,
-            place=Place.SOURCE,
+            place=Place.INLINE if inline else Place.SOURCE,
             cause_key=place if replaces else None,
         )
         drafts = [item]
@@ -325,7 +331,7 @@ class Translator:
         """What is odd about an item's parts. Call it before the chain remembers them."""
         own = {part.call_id for part in reading.parts if part.call is not None}
         for part in reading.parts:
-            if part.kind.value == "opaque":
+            if part.kind is PartKind.OPAQUE and kind_of(part.block) not in self.KEPT:
                 self.remark("unknown-block", spot, REMARKS["unknown-block"])
             if (
                 part.result is not None

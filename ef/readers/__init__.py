@@ -41,6 +41,8 @@ READERS: dict[tuple[str, int], tuple[str, str]] = {
     ("swe-agent/results", 1): ("swe_agent", "read_results"),
     ("swe-agent/observation", 1): ("swe_agent", "read_observation"),
     ("langgraph", 1): ("langgraph", "read"),
+    ("otel-genai", 1): ("otel_genai", "read"),
+    ("otel-genai/system", 1): ("otel_genai", "read_system"),
 }
 """Every reader of every version that a store may name: its module here, and the function. The table is closed."""
 

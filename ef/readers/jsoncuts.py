@@ -24,7 +24,8 @@ _STEPS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
 class Cut:
     """A value at `path`: document[start:end] are its bytes, `line` (from 1) is where it begins.
 
-    `fault` says why there is no value: not-json, too-deep, or torn-tail (it reaches to the end of the document).
+    `fault` says why there is no value: not-json, too-deep, torn-tail (it reaches to the end of the document), or
+    duplicate-keys (its key stands before).
     `remarks` are what is odd about it.
     """
 
@@ -112,8 +113,7 @@ class _Walk:
             if step is None or begins >= len(text):
                 at = yield from self._broken(path, at, "not-json")
             elif step in seen:
-                self._odd.add("duplicate-keys")  # its first value counts
-                at = yield from self._passed(begins)
+                at = yield from self._passed((*path, step), begins)
             else:
                 seen.add(step)
                 at = yield from self._value((*path, step), begins)
@@ -130,11 +130,14 @@ class _Walk:
         """Something else than a comma stands behind a value."""
         return at if self._ended else (yield from self._broken(path, at, "not-json"))
 
-    def _passed(self, at: int) -> Cuts:
+    def _passed(self, path: Path, at: int) -> Cuts:
+        """The value of a key that stands twice: its first value counts."""
         try:
-            return self._decoder.decode(self._text, at)[1]
+            end = self._decoder.decode(self._text, at)[1]
         except (ValueError, RecursionError):
-            return (yield from self._broken((), at, "not-json"))
+            return (yield from self._broken(path, at, "not-json"))
+        yield self._cut(path, None, at, end, "duplicate-keys")
+        return end
 
     def _key(self, at: int) -> tuple[str | None, int]:
         """(key, where its value begins); (None, at) where there is none."""

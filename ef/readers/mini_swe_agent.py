@@ -17,7 +17,7 @@ from ..events.shapes import is_list, is_map
 from . import openai_chat
 from . import openai_responses as responses
 from .jsonvalues import parse
-from .pieces import call_part, id_of, map_of, maps_of, result_part, text_of
+from .pieces import call_part, capped, id_of, map_of, maps_of, result_part, text_of
 
 NAME, VERSION = "mini-swe-agent", 1
 RESULTS = f"{NAME}/results"

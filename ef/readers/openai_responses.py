@@ -67,7 +67,7 @@ _OUTPUTS = frozenset(
     """function_call_output custom_tool_call_output local_shell_call_output shell_call_output computer_call_output
     apply_patch_call_output tool_search_output""".split()
 )
-_KEPT = frozenset(
+KEPT = frozenset(
     """compaction compaction_summary compaction_trigger context_compaction item_reference mcp_list_tools
     mcp_approval_request mcp_approval_response program program_output ghost_snapshot""".split()
 )
@@ -90,7 +90,7 @@ def read_results(data: bytes) -> Reading:
 def is_known(item: Mapping[str, Any]) -> bool:
     """Whether an item is of a type that is read, or kept on purpose."""
     kind = kind_in(item)
-    return kind in ("message", "reasoning", *_CALLS, *_OUTPUTS, *_KEPT)
+    return kind in ("message", "reasoning", *_CALLS, *_OUTPUTS, *KEPT)
 
 
 def kind_in(item: Mapping[str, Any]) -> str:
@@ -112,7 +112,7 @@ def reading(item: Mapping[str, Any], *, form: str | None = None) -> Reading:
         return Reading("assistant", (_call(item, kind),))
     if kind in _OUTPUTS:
         return Reading("user", (_output(item, form),))
-    role = "assistant" if kind in _KEPT else "user"
+    role = "assistant" if kind in KEPT else "user"
     return Reading(role, (opaque(item),))
 
 

@@ -24,7 +24,7 @@ def read(data: bytes) -> Reading:
 def says(message: Mapping[str, Any]) -> bool:
     """Whether a chunk of a spoken run holds words, a call or a result."""
     said = message.get("content")
-    return message.get("role") in openai_chat.ROLES and bool(
+    return text_of(message.get("role")) in openai_chat.ROLES and bool(
         (isinstance(said, str) and said) or message.get("tool_calls")
     )
 

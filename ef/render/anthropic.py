@@ -19,6 +19,7 @@ from .turns import ASSISTANT, USER, Answer, Links, Piece, Shown, Told, told
 from .writer import BEGINNING, Writer, as_object, changed
 
 _UNREAD = "[a block that cannot be read; it is kept as it came]"
+_SERVED = ("server_tool_use", "container_upload", "search_result", "image", "document")
 _PDF = "application/pdf"
 
 
@@ -46,8 +47,8 @@ class Exact(Writer):
 
     def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
         """A tool_use block."""
-        block = self.own_block(piece)
-        if block is not None and block.get("type") == "tool_use":
+        block = self._whole(piece)
+        if block is not None:
             return block
         return {"type": "tool_use", "id": call_id, "name": name, "input": as_object(given)}
 
@@ -75,13 +76,18 @@ class Exact(Writer):
         """All blocks; those that came in the own dialect stay, whatever stands behind them."""
         return [(piece, block) for piece in pieces if (block := self._block(piece)) is not None]
 
+    def _whole(self, call: Piece) -> dict[str, Any] | None:
+        """A call's own block where it is one of a call."""
+        block = self.own_block(call) or {}
+        return block if block.get("type") == "tool_use" and block.get("id") else None
+
     def _told_id(self, call: Piece) -> str:
-        given = (self.own_block(call) or {}).get("id")
+        given = (self._whole(call) or {}).get("id")
         return given if isinstance(given, str) else super()._told_id(call)
 
     def answer_id(self, call: Piece) -> str:
         """The id that a result names: that of the call as it is handed out."""
-        return self.id_of(call) if self.own_block(call) is None else self._told_id(call)
+        return self.id_of(call) if self._whole(call) is None else self._told_id(call)
 
     def _answer(self, answer: Answer) -> Any:
         call_id, own = self.answer_id(answer.call), self.own_block(answer.result)
@@ -96,7 +102,7 @@ class Exact(Writer):
         return {**block, "is_error": True} if answer.is_error else block
 
     def _own_result(self, block: dict[str, Any], answer: Answer, call_id: str) -> Any:
-        return block
+        return changed(block, tool_use_id=call_id)
 
 
 class Export(Exact):
@@ -138,6 +144,8 @@ class Export(Exact):
             is_map(block) and is_map(block.get("source"))
         ):
             return self._media(piece, part)
+        if part.kind is PartKind.OPAQUE and not (is_map(block) and _taken(block.get("type"))):
+            return self._leave(piece)
         return super().own(piece, part)
 
     def blocks(self, pieces: Iterable[Piece]) -> list[tuple[Piece, Any]]:
@@ -180,6 +188,11 @@ def _add(out: list[Any], role: str, blocks: list[Any]) -> None:
 def _says_nothing(block: Any) -> bool:
     text = block.get("text") if is_map(block) and block.get("type") == "text" else None
     return isinstance(text, str) and not text.strip()
+
+
+def _taken(kind: Any) -> bool:
+    """Whether a block that we need not read is of a kind that the provider takes back."""
+    return isinstance(kind, str) and (kind in _SERVED or kind.endswith("_tool_result"))
 
 
 def _harmless(block: Any) -> bool:

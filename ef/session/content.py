@@ -61,12 +61,20 @@ class Content:
             at += len(block)
 
     def head(self, count: int) -> bytes:
-        """The first bytes, and on to the end of their line."""
+        """The first bytes, and on to the end of their last line."""
         self.file.seek(0)
-        data = self.file.read(min(count, self.size))
-        if len(data) == count and b"\n" not in data:
-            data += self.file.readline(self.size - count)
-        return data
+        held = [self.file.read(min(count, self.size))]
+        at = len(held[0])
+        while at < self.size and b"\n" not in (held[-1] if len(held) > 1 else held[0][-1:]):
+            block = self.file.read(min(BLOCK, self.size - at))
+            if not block:
+                break
+            held.append(block)
+            at += len(block)
+        if len(held) > 1:
+            end = held[-1].find(b"\n")
+            held[-1] = held[-1] if end < 0 else held[-1][: end + 1]
+        return b"".join(held)
 
     def close(self) -> None:
         """Let the file go."""

@@ -128,6 +128,14 @@ def test_a_file_that_grows_adds_and_an_entry_with_other_content_is_replaced(tmp_
         assert ("user_typed", "Mend the [redacted], please.") in third.said()
 
 
+def test_each_entry_of_the_model_is_a_response_of_its_own_with_what_it_took(tmp_path: Path) -> None:
+    values = rows(OLD)
+    with store_of(written(tmp_path / "s.jsonl", [*values, values[-1]]), tmp_path) as taken:
+        responses = sum(r.role == "assistant" for r in taken.main)
+        assert responses == len(tally(taken.store, taken.done.sessions).messages)
+        assert responses == len({u.message_id for u in taken.events(UsageReported)})
+
+
 def test_a_fork_of_another_file_says_whose(tmp_path: Path) -> None:
     values = rows(OWN)
     values[0]["parentSession"] = (

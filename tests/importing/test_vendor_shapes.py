@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from ef.events.shapes import is_list, is_map
 from ef.importers.formats import names
-from tests.importing.vendors import FIXTURES, agreed, seed, taken_by, translated
+from ef.testing.pairing import violations
+from tests.importing.vendors import FIXTURES, agreed, seed, store_of, taken_by, translated
 
 FORMS = (
     "opencode",
@@ -119,6 +120,17 @@ def test_what_is_said_of_the_first_lines_does_not_depend_on_later_ones(form: str
     for n in range(len(rows)):
         part = [m.key for m in translated(form, b"".join(rows[:n]))[0]]
         assert whole[: len(part)] == part
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_at_any_moment_calls_and_results_are_pairs(form: str, tmp_path: Path) -> None:
+    files = [seed(form), *([OWN[form]] if form in OWN else [])]
+    for n, path in enumerate(files):
+        with store_of(path, tmp_path / str(n)) as taken:
+            for name in taken.done.sessions:
+                session = taken.store.session(name)
+                for at in range(1, session.seq + 1):
+                    assert violations(session.context(at=at).messages) == [], f"{path} at {at}"
 
 
 KEYS = st.sampled_from(["type", "id", "text", "role", "x"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -242,6 +243,31 @@ def test_calls_of_one_response_that_share_an_id_are_all_handed_out_each_with_its
     said = flat(written)
     assert len(_ids(form, written.messages, calls=True)) == 2
     assert said.index("of one") < said.index("of two"), "results stand in the order of the calls"
+
+
+def test_what_a_provider_ran_by_itself_goes_back_as_it_came_and_elsewhere_as_a_call() -> None:
+    ran = {
+        "type": "mcp_call",
+        "id": "mcp_1",
+        "name": "ask",
+        "server_label": "s",
+        "arguments": "{}",
+        "output": "out",
+    }
+    made = replace(call("responses", "mcp_1", "ask", {}), block=ran)
+    nodes, pairs = asked("responses", made, replace(result("responses", "mcp_1", "out"), block=ran))
+    assert write("responses", nodes, pairs).messages[1:] == [ran]
+    assert len(_ids("openai", write("openai", nodes, pairs).messages, calls=False)) == 1
+
+    code = {"executableCode": {"code": "1 + 1", "language": "PYTHON"}, "thoughtSignature": "c2ln"}
+    done = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}
+    made = replace(call("gemini", "code_1", "code_execution", {"code": "1 + 1"}), block=code)
+    answer = replace(result("gemini", "code_1", "2"), block=done)
+    nodes = [user(1, "gemini", text("gemini", "user", "do")), assistant(2, "gemini", made, answer)]
+    found = links(((2, 0), (2, 1)))
+    assert write("gemini", nodes, found).messages[1:] == [{"role": "model", "parts": [code, done]}]
+    shown = write("anthropic", nodes, found).messages
+    assert [b["type"] for m in shown for b in m["content"]] == ["text", "tool_use", "tool_result"]
 
 
 # -- images and files --------------------------------------------------------------------------------------------

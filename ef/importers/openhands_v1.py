@@ -1,0 +1,114 @@
+"""OpenHands' agent SDK (V1): an event a line, or a file of its own -> meanings.
+
+A condensation lists the events that it drops. A response with several calls stands in as many events, which name it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..events import ForeignCompaction, RouteChanged
+from ..events.shapes import is_map
+from ..readers import openhands_v1 as reader
+from ..readers.pieces import id_of, list_of, map_of, text_of
+from .chains import Chain
+from .formats import Format, Head, Tells
+from .given import calls_of, name_in
+from .translator import Spot, Translator
+
+NAME = reader.NAME
+_READER = (reader.NAME, reader.VERSION)
+_RESULTS = (reader.RESULTS, reader.VERSION)
+_FOLDER = re.compile(r"([^/\\]{8,128})[/\\]events[/\\]event-\d{1,9}-[^/\\]*\.json$")
+
+
+class OpenHandsV1(Translator):
+    """A conversation."""
+
+    NAME = NAME
+
+    def _chain(self) -> Chain:
+        if self.main is None:
+            found = _FOLDER.search(self.given.path)
+            return self.begin(found[1] if found else None)
+        return self.main
+
+    def record(self, value: dict[str, Any], spot: Spot) -> None:
+        kind = text_of(value.get("kind"))
+        if kind not in reader.KNOWN:
+            self.unknown(spot, value.get("kind"))
+            return
+        chain = self._chain()
+        if kind == "Condensation":
+            dropped = tuple(filter(None, map(id_of, list_of(value.get("forgotten_event_ids")))))
+            self.event(chain, spot, ForeignCompaction("openhands", "compact", None, None, dropped))
+        if kind == "ConversationStateUpdateEvent":
+            self._routed(chain, value, spot)
+        reading = reader.reading(value)
+        if kind == "ACPToolCallEvent":
+            self._ran(chain, value, spot)
+        elif reading is not None and reading.parts:
+            self.item(chain, spot, _READER, reading)
+
+    def _routed(self, chain: Chain, value: Mapping[str, Any], spot: Spot) -> None:
+        """The state says which model the agent has."""
+        if value.get("key") not in ("stats", "agent", "full_state"):
+            return
+        stats = map_of(value.get("value"))
+        stats = map_of(stats.get("stats")) or stats
+        used = map_of(map_of(stats.get("usage_to_metrics")).get("default"))
+        model = used.get("model_name") or map_of(map_of(value.get("value")).get("llm")).get("model")
+        route = chain.routed(RouteChanged(None, name_in(model))) if name_in(model) else None
+        if route is not None:
+            self.event(chain, spot, route)
+
+    def _ran(self, chain: Chain, value: Mapping[str, Any], spot: Spot) -> None:
+        """An ACP agent's tool: the event stands again with each step of its way."""
+        reading = reader.reading(value)
+        assert reading is not None
+        (call,) = calls_of(reading) or [""]
+        if not call or call not in chain.calls:
+            self.item(chain, spot, _READER, reading)
+        waits = any(o.call.call_id == call for o in chain.open_calls)
+        if waits and (
+            text_of(value.get("status")) in reader.ENDED or value.get("is_error") is True
+        ):
+            self.item(chain, spot, _RESULTS, reader.answer(value), view="results")
+
+
+def recognises(head: Head) -> bool:
+    """Whether a file looks like events of the SDK, from its first lines."""
+    begin = head.data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return begin != b"[" and any(_is_ours(record) for record in head.records[:50])
+
+
+def _is_ours(record: dict[str, Any]) -> bool:
+    kind = record.get("kind")
+    if (
+        not isinstance(kind, str)
+        or kind not in reader.KNOWN
+        or not isinstance(record.get("id"), str)
+    ):
+        return False
+    return "source" in record and "timestamp" in record and not is_map(record.get("data"))
+
+
+FORMAT = Format(
+    NAME,
+    "OpenHands agent SDK (V1)",
+    "lines",
+    OpenHandsV1,
+    recognises,
+    Tells(
+        ids="event ids, call ids",
+        groups="response id",
+        order="file order",
+        usage="totals of the run only: not read",
+        errors="is_error, exit codes, errors of the agent",
+        compaction="boundary, events dropped, summary",
+        subagents="none",
+        images="data or address",
+    ),
+)
