@@ -15,6 +15,7 @@ from ..events import Channel, ForeignCompaction, Reading, RouteChanged, UsageRep
 from ..events.shapes import is_list, is_map
 from ..readers import openhands_v0 as reader
 from ..readers.jsoncuts import Path, Paths, cuts
+from ..readers.jsonvalues import read_line
 from ..readers.pieces import id_of, list_of, map_of, text_of
 from ..readers.tools import named
 from .chains import Chain, occurred
@@ -80,7 +81,7 @@ class Events:
 
     def _number(self, run: Run, value: Mapping[str, Any]) -> None:
         number = value.get("id")
-        if reader.pair_id(number):
+        if isinstance(number, int) and reader.pair_id(number):
             run.numbers.append(number)
 
     def _observed(
@@ -228,7 +229,15 @@ def recognises(head: Head) -> bool:
             at_top.setdefault(top, {})[below] = value
         elif isinstance(top, int) or top in _LISTS:
             listed += [value, *list_of(value)]
-    return any(is_event(each) for each in (*listed, *at_top.values()))
+    if not any(is_event(each) for each in (*listed, *at_top.values())):
+        return False
+    return bool(at_top) or "history" not in head.keys or not _is_line(head.data)
+
+
+def _is_line(data: bytes) -> bool:
+    """Whether the first line of a file is a value of its own: such a history is one of several, or may become it."""
+    found = read_line(data.lstrip().partition(b"\n")[0])
+    return len(found.values) == 1 and found.rest is None
 
 
 FORMAT = Format(

@@ -16,6 +16,7 @@ from .formats import Format, Head
 from .given import title_of
 from .openhands_v0 import FORMAT as DOCUMENT
 from .openhands_v0 import Events, Run, elements, is_event
+from .openhands_v0 import recognises as is_document
 from .translator import Given, Spot, Translator
 
 NAME = "openhands-v0-jsonl"
@@ -57,14 +58,9 @@ class OpenHandsV0Lines(Translator):
 def recognises(head: Head) -> bool:
     """Whether a file looks like such lines, from its first ones."""
     begin = head.data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if begin == b"[" or {"trajectory", "history"} & _only(head):
+    if begin == b"[" or is_document(head):
         return False
     return any(_is_ours(record) for record in head.records[:20])
-
-
-def _only(head: Head) -> frozenset[str]:
-    """The keys of a document that is not one line."""
-    return head.keys if head.data.lstrip().split(b"\n", 1)[0].rstrip()[-1:] != b"}" else frozenset()
 
 
 def _is_ours(record: dict[str, Any]) -> bool:

@@ -42,7 +42,9 @@ class OpenHandsV1(Translator):
             return
         chain = self._chain()
         if kind == "Condensation":
-            dropped = tuple(filter(None, map(id_of, list_of(value.get("forgotten_event_ids")))))
+            dropped = tuple(
+                id_of(each) for each in list_of(value.get("forgotten_event_ids")) if id_of(each)
+            )
             self.event(chain, spot, ForeignCompaction("openhands", "compact", None, None, dropped))
         if kind == "ConversationStateUpdateEvent":
             self._routed(chain, value, spot)

@@ -1,8 +1,8 @@
 """Messages of DeepSeek Harness' session events -> parts. Pure; version 1.
 
 Who speaks in a `user/message` its `source` says: the user, a plugin of the harness, another agent, or a compaction. A
-message that takes the place of others is a summary, whatever its source says. Earlier releases keep a tool's result as a
-block of a user's message, later ones as a message of the role `tool`; some keep a message's fields in `data` itself.
+message that takes the place of others is a summary, whatever its source says. Earlier releases keep a tool's result as
+a block of a user's message, later ones as a message of the role `tool`; some keep a message's fields in `data` itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from .pieces import (
 )
 
 NAME, VERSION = "deepseek-harness", 1
-SYSTEM_TEXT = f"{NAME}/system"
 _SOURCES = {
     "user": Channel.USER_TYPED,
     "coordinator": Channel.ASSISTANT,
@@ -119,14 +118,14 @@ def _results(data: Mapping[str, Any]) -> tuple[Part, ...]:
     parts: list[Part] = []
     for block in blocks or [message]:
         source = map_of(message.get("source"))
-        named = (block.get("toolCallId"), block.get("callId"), source.get("callId"), data.get("callId"))
-        call_id = next(filter(None, map(id_of, named)), "")
+        named = block.get("toolCallId") or block.get("callId") or source.get("callId")
+        call_id = id_of(named) or id_of(data.get("callId"))
         failed = block.get("isError")
         failed = failed if isinstance(failed, bool) else is_map(data.get("error"))
         content = block.get("content")
-        text = "\n".join(_texts(content))
-        parts.append(result_part(call_id, text, failed, block, form=NAME))
         images = [b for b in maps_of(content) if kind_of(b) == "image"]
+        own = None if images else block  # an image stands once
+        parts.append(result_part(call_id, "\n".join(_texts(content)), failed, own, form=NAME))
         parts += [_block(image, Channel.TOOL) for image in images]
     return capped(parts)
 

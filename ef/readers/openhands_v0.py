@@ -35,8 +35,8 @@ from .pieces import (
 NAME, VERSION = "openhands-v0", 1
 MORE, ANSWER, TOLD = f"{NAME}/more", f"{NAME}/answer", f"{NAME}/told"
 ACTIONS = frozenset(
-    """start read write edit run run_ipython browse browse_interactive call_tool_mcp mcp delegate think finish reject push
-    send_pr add_task modify_task save task_tracking""".split()
+    """start read write edit run run_ipython browse browse_interactive call_tool_mcp mcp delegate think finish reject
+    push send_pr add_task modify_task save task_tracking""".split()
 )
 """Actions that are calls."""
 SILENT_ACTIONS = frozenset(
@@ -160,11 +160,12 @@ def _called(
         if text and (response or action != "think"):
             parts.append(text_part(Channel.ASSISTANT, text))
     name = text_of(meta.get("function_name")) or action
-    asked = next((c for c in maps_of(message.get("tool_calls")) if id_of(c.get("id")) == call_id), {})
-    given = map_of(asked.get("function")).get("arguments")
+    calls = maps_of(message.get("tool_calls"))
+    asked = next((each for each in calls if id_of(each.get("id")) == call_id), args)
+    given = map_of(asked.get("function")).get("arguments") if asked is not args else None
     if given is None:
         given = {k: v for k, v in args.items() if k != "thought" or action == "think"}
-    parts.append(call_part(Channel.ASSISTANT, call_id, name, given, asked or args))
+    parts.append(call_part(Channel.ASSISTANT, call_id, name, given, asked))
     return Reading("assistant", capped(parts), id_of(response.get("id")) or None)
 
 
@@ -181,9 +182,7 @@ def _picture(channel: Channel, url: Any) -> Part:
 # Observations.
 
 
-def _observed(
-    event: Mapping[str, Any], observation: str, answers: bool | None
-) -> Reading | None:
+def _observed(event: Mapping[str, Any], observation: str, answers: bool | None) -> Reading | None:
     extras = map_of(event.get("extras"))
     call_id = call_id_of(event)
     if observation in SILENT_OBSERVATIONS and not call_id:
@@ -196,7 +195,10 @@ def _observed(
     if answers is False or (answers is None and not call_id):
         return Reading("user", (text_part(Channel.TOOL, text, extras),)) if text else None
     result = _result(event, observation, extras, call_id, text)
-    shown = [extras.get("set_of_marks") or extras.get("screenshot"), *list_of(extras.get("image_urls"))]
+    shown = [
+        extras.get("set_of_marks") or extras.get("screenshot"),
+        *list_of(extras.get("image_urls")),
+    ]
     pictures = [_picture(Channel.TOOL, url) for url in shown if text_of(url)]
     return Reading("user", capped([result, *pictures]))
 

@@ -67,7 +67,9 @@ def reading(event: Mapping[str, Any]) -> Reading | None:
     kind = text_of(event.get("kind"))
     if kind == "SystemPromptEvent":
         prompts = [event.get("system_prompt"), event.get("dynamic_context")]
-        return Reading("system", capped([p for each in prompts for p in _blocks(each, Channel.SYSTEM)]))
+        return Reading(
+            "system", capped([p for each in prompts for p in _blocks(each, Channel.SYSTEM)])
+        )
     if kind == "MessageEvent":
         return _message(event)
     if kind == "ActionEvent":
@@ -151,15 +153,19 @@ def _observed(event: Mapping[str, Any], kind: str) -> Reading:
     code = code if type(code) is int and code != _UNKNOWN_YET else None
     failed = seen.get("is_error") if isinstance(seen.get("is_error"), bool) else None
     form = "openhands" if code is None else ""
-    result = result_part(call_id, text, failed, seen, form=form, name=name, exit_code=code)
-    return Reading("user", capped([result, *(p for p in blocks if p.kind.value != "text")]))
+    others = [part for part in blocks if part.kind.value != "text"]
+    own = None if others else seen  # an image stands once
+    result = result_part(call_id, text, failed, own, form=form, name=name, exit_code=code)
+    return Reading("user", capped([result, *others]))
 
 
 def _content(seen: Mapping[str, Any]) -> Any:
     """What an observation holds; the earliest releases had texts where there are blocks now."""
     if seen.get("content"):
         return seen["content"]
-    return next((seen[k] for k in ("output", "error", "message", "text") if text_of(seen.get(k))), None)
+    return next(
+        (seen[k] for k in ("output", "error", "message", "text") if text_of(seen.get(k))), None
+    )
 
 
 def _blocks(content: Any, channel: Channel) -> list[Part]:

@@ -137,8 +137,7 @@ class Export(Writer):
         block = part.block
         kind = block.get("type") if is_map(block) else None
         if part.kind is PartKind.REASONING:
-            sealed = is_map(block) and kind == "reasoning" and block.get("encrypted_content")
-            return _named(block) if sealed and isinstance(sealed, str) else self._leave(piece)
+            return _named(block) if is_map(block) and _sealed(block) else self._leave(piece)
         if part.kind is PartKind.TEXT and not part.text.strip():
             return self._leave(piece)
         if kind == "input_image":  # which SDKs demand to say how closely it is looked at
@@ -196,6 +195,17 @@ def _named(block: dict[str, Any]) -> dict[str, Any]:
         return block
     known = fields.split()
     return {name: value for name, value in block.items() if name in known and value is not None}
+
+
+def _sealed(block: dict[str, Any]) -> bool:
+    """Whether a block is reasoning that the provider can open again."""
+    seal = block.get("encrypted_content")
+    whole = all(_maps(block.get(name, [])) for name in ("summary", "content"))
+    return block.get("type") == "reasoning" and isinstance(seal, str) and bool(seal) and whole
+
+
+def _maps(value: Any) -> bool:
+    return value is None or (is_list(value) and all(is_map(each) for each in value))
 
 
 def _told(output: dict[str, Any]) -> bool:

@@ -230,7 +230,7 @@ class Watcher:
     ) -> ImportResult:
         """Import a file of lines, and keep its way in open."""
         for _ in range(TRIES):
-            catalogue = SourceCatalogue(self._log)
+            catalogue = SourceCatalogue(self._log, cached=True)
             match = catalogue.match(content)
             if match.relation == "prefix":
                 return self._import(path)

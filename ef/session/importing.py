@@ -130,7 +130,7 @@ def _import(
     session: str | None,
     progress: Callable[[int], None] | None,
 ) -> ImportResult:
-    catalogue = SourceCatalogue(log)
+    catalogue = SourceCatalogue(log, cached=True)
     match = catalogue.match(content)
     known = match.source
     if known is not None and session is not None and session not in known.sessions[:1]:
@@ -162,6 +162,8 @@ def intake_of(
 ) -> Intake:
     """The way of a content into the log, from its beginning."""
     earlier = catalogue.at_path(content.path) if known is None else None
+    if earlier is not None and content.redaction is None:
+        _stays_redacted(catalogue, earlier)
     name = known.id if known else digest.hex()[:32]
     if known is None and log.tip(source_stream(name)).seq:
         catalogue.find(name)  # it is there and cannot be read: says so
@@ -188,6 +190,18 @@ def intake_of(
     elif known is not None:
         intake.result.relation = "grown" if known.complete else "resumed"
     return intake
+
+
+def _stays_redacted(catalogue: SourceCatalogue, earlier: Source) -> None:
+    """Raises InputRefused where secrets were looked for in a file before, and this time they would be stored."""
+    from ..importers.redaction import LOOKED, REDACTED
+
+    if any(note["kind"] in (REDACTED, LOOKED) for note in catalogue.notes(earlier.id)):
+        raise InputRefused(
+            where=earlier.path,
+            why="it was imported without its secrets before",
+            remedy="Import it so again (--redact), or into another store.",
+        )
 
 
 class _Prior:

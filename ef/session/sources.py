@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from blake3 import blake3
 
@@ -18,13 +19,17 @@ from ..events import (
     SourceNote,
     SourceOpened,
 )
+from ..importers.names import session_stream
 from ..log import Log, source_stream
+from ..log.base import Tip
 from ..log.items import event_of
 
 if TYPE_CHECKING:
     from .content import Content
 
 PREFIX = "source/"
+LOOKED_BACK = 256
+"""Records at a session's end of which one is an item, unless what stands there is no import's."""
 
 
 @dataclass(slots=True)
@@ -54,11 +59,16 @@ class Match:
     digest: bytes
 
 
+_known: WeakKeyDictionary[Log, dict[str, tuple[Tip, Source]]] = WeakKeyDictionary()
+
+
 class SourceCatalogue:
     """Reads the catalogue from the source streams' first and last events."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, *, cached: bool = False) -> None:
+        """`cached`: what was read of a source before, by whoever asked so too, is taken where it is the same."""
         self._log = log
+        self._known = _known.setdefault(log, {}) if cached else None
 
     def all(self) -> list[Source]:
         """All sources whose first and last events can be read, by path."""
@@ -70,7 +80,11 @@ class SourceCatalogue:
         damaged: dict[str, DamageError] = {}
         for stream, tip in self._log.streams(PREFIX):
             try:
-                found.append(self._source(stream, tip.seq))
+                held = self._known.get(stream) if self._known is not None else None
+                source = held[1] if held and held[0] == tip else self._source(stream, tip.seq)
+                if self._known is not None:
+                    self._known[stream] = (tip, source)
+                found.append(source)
             except DamageError as fault:
                 damaged[stream.removeprefix(PREFIX)] = fault
         return sorted(found, key=lambda s: (s.path, s.id)), damaged
@@ -148,12 +162,18 @@ class SourceCatalogue:
             there = there[len(piece) :]
         return not there and not next(blocks, b"")
 
-    def hidden(self) -> frozenset[str]:
-        """The sessions that an import began that is not complete."""
-        found: set[str] = set()
-        for stream, _ in self._log.streams(PREFIX):
-            found.update(self.began(stream.removeprefix(PREFIX)))
-        return frozenset(found)
+    def is_hidden(self, session: str) -> bool:
+        """Whether a session is one that an import began that is not complete."""
+        stream = session_stream(session)
+        try:
+            last = self._log.tip(stream).seq
+            for seq in range(last, max(0, last - LOOKED_BACK), -1):
+                origin = self._log.get(stream, seq).header.origin
+                if origin is not None:
+                    return session in self.began(origin.source)
+        except DamageError:  # whoever reads the session says so
+            return False
+        return False
 
     def began(self, source: str) -> tuple[str, ...]:
         """The sessions that the import of a source began, where that is not complete."""

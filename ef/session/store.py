@@ -73,7 +73,7 @@ class Store:
     def find_session(self, prefix: str) -> Session:
         """The session whose id begins with `prefix`; a root session wins over its own sub-agents. Raises NotFound."""
         given.text("session", prefix, empty=True)
-        names = sorted(name for name in self.session_names() if name.startswith(prefix))
+        names = sorted(self._names(prefix))
         if not names:
             raise NotFound(
                 what="session", name=prefix, where="the store", remedy="`ef sessions` lists them."
@@ -87,10 +87,13 @@ class Store:
 
     def session_names(self) -> Iterator[str]:
         """Ids of all sessions, in no particular order; those that an import began are there when it is complete."""
-        hidden = SourceCatalogue(self.log).hidden()
-        for stream, _ in self.log.streams(SESSION_PREFIX):
+        return self._names("")
+
+    def _names(self, prefix: str) -> Iterator[str]:
+        catalogue = SourceCatalogue(self.log)
+        for stream, _ in self.log.streams(SESSION_PREFIX + prefix):
             name = stream.removeprefix(SESSION_PREFIX)
-            if name not in hidden:
+            if not catalogue.is_hidden(name):
                 yield name
 
     def sessions(self, at: str | None = None, *, recorded: bool = False) -> list[SessionInfo]:

@@ -50,4 +50,5 @@ def json_seconds(path: Path) -> float:
 
 if __name__ == "__main__":
     store, *files = map(Path, sys.argv[1:])
-    sys.stdout.write(json.dumps([probe(store, file) for file in files]))
+    found = [probe(store / str(n), file) for n, file in enumerate(files)]
+    sys.stdout.write(json.dumps(found))

@@ -34,12 +34,12 @@ def test_a_large_file_costs_what_its_size_says(
     seed = SEEDS[name]
     paths: list[Path] = []
     for n, case in enumerate(CASES):
-        folder = tmp_path / str(n)
+        folder = tmp_path / f"file{n}"
         folder.mkdir()
         paths.append(folder / seed.file)
         paths[-1].write_bytes(case.make(seed).data)
     told = subprocess.run(
-        [sys.executable, "-m", "tests.importing.size_probe", str(tmp_path / "s.ef"), *map(str, paths)],
+        [sys.executable, "-m", "tests.importing.size_probe", str(tmp_path), *map(str, paths)],
         cwd=ROOT, capture_output=True, text=True, timeout=3600 if LONG else 300,
     )  # fmt: skip
     assert (told.returncode, told.stderr) == (0, "")

@@ -259,3 +259,18 @@ def test_the_command_line_redacts_with_the_built_in_detector(tmp_path: Path, fil
     assert (code, out) == (77, "") and "--redacted" in err
     assert SECRET not in said + err
     assert holds(tmp_path / "s", SECRET) == []
+
+
+def test_what_was_imported_without_its_secrets_does_not_come_in_with_them_by_an_oversight(
+    tmp_path: Path, file: Path
+) -> None:
+    with ef.open(tmp_path / "s") as store:
+        store.import_file(file, redact=KeyFinder())
+        with pytest.raises(InputRefused, match="without its secrets before"):
+            store.import_file(file)
+        assert store.import_file(file, redact=KeyFinder()).new_events == {}
+        other = tmp_path / "other.jsonl"
+        other.write_bytes(transcript(3, session="other"))
+        assert store.import_file(other).sessions == ["other"]
+        assert store.import_file(other).relation == "same"
+    assert holds(tmp_path / "s", SECRET) == []
