@@ -3,6 +3,7 @@
     docs/events.md   from ef.codec.kinds, the closed table of event kinds
     docs/errors.md   from ef.errors: the docstring of a class is its message
     docs/cli.md      from ef.cli.reference, where that is there
+    docs/formats.md  from ef.importers.formats, the table of formats
     docs/hostile-input.md   from the committed outcomes of hostile files, which a test holds
 
 With --check nothing is written; a page that is out of step is named and the exit code is 1.
@@ -189,9 +190,44 @@ def hostile_page() -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------------------ all pages
 
 
+# ------------------------------------------------------------------------------------------------------------- formats
+
+
+def formats_page() -> Iterator[str]:
+    """What each format can and cannot tell."""
+    from ef.importers.formats import UNSUPPORTED, Tells, format_of, names
+
+    found = [form for form in map(format_of, names()) if form is not None]
+    yield f"# Formats\n\n{MADE}\n"
+    yield (
+        "What is read, and what each format can tell. A file's format is found from its first records; `--format` says\n"
+        "it where that fails. What a format does not tell is unknown, and shown so.\n\n"
+    )
+    yield "| format | what it is | a file is |\n|---|---|---|\n"
+    for form in found:
+        if form.name not in UNSUPPORTED:
+            yield f"| `{form.name}` | {form.title} | {_FORMS[form.form]} |\n"
+    yield "\n## What each tells\n\n"
+    fields = Tells._fields
+    yield f"| format | {' | '.join(fields)} |\n|{'---|' * (len(fields) + 1)}\n"
+    for form in found:
+        yield f"| `{form.name}` | {' | '.join(form.tells)} |\n"
+    yield (
+        "\n## Not supported\n\nRead as their programs' source code says, and tried on no file that such a program wrote:\n"
+        "tell us what yours shows.\n\n| format | what it is |\n|---|---|\n"
+    )
+    for form in found:
+        if form.name in UNSUPPORTED:
+            yield f"| `{form.name}` | {form.title} |\n"
+
+
+_FORMS = {"lines": "JSON lines", "document": "one JSON document", "database": "a SQLite database"}
+
+
 def pages() -> dict[str, str]:
     """Name -> text of each page that is made from the code."""
     made = {"events.md": "".join(events_page()), "errors.md": "".join(errors_page())}
+    made["formats.md"] = "".join(formats_page())
     if HOSTILE.is_file():
         made["hostile-input.md"] = "".join(hostile_page())
     if importlib.util.find_spec("ef.cli.reference"):

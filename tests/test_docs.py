@@ -33,6 +33,7 @@ WITH_EXAMPLES = [
     DOCS / "getting-started.md",
     DOCS / "log-format.md",
     DOCS / "observability.md",
+    DOCS / "importing.md",
 ]
 
 

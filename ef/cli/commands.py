@@ -108,7 +108,7 @@ COMMANDS = (
         "formats",
         "the formats that are read",
         "do_watch:formats",
-        fields="formats[]{format, title, form, "
+        fields="formats[]{format, title, form, supported, "
         "tells{ids, groups, order, usage, errors, compaction, subagents, images}}",
         examples=("ef formats",),
     ),

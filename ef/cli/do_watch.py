@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..importers.formats import format_of, names
+from ..importers.formats import UNSUPPORTED, format_of, names
 from ..render.safejson import dumps
 from ..session import open_store
 from ..session.importing import said_format
@@ -72,9 +72,19 @@ def formats(request: Request) -> Answer:
     """`ef formats`: what is read, and what each can tell."""
     found = [form for form in map(format_of, names()) if form is not None]
     rows = [
-        {"format": f.name, "title": f.title, "form": f.form, "tells": f.tells._asdict()}
+        {
+            "format": f.name,
+            "title": f.title,
+            "form": f.form,
+            "supported": f.name not in UNSUPPORTED,
+            "tells": f.tells._asdict(),
+        }
         for f in found
     ]
     width = max(len(form.name) for form in found)
-    text = "".join(f"{form.name:<{width}}  {form.title} ({form.form})\n" for form in found)
+    text = "".join(
+        f"{form.name:<{width}}  {form.title} ({form.form})"
+        f"{', not supported: tried on no file of it' if form.name in UNSUPPORTED else ''}\n"
+        for form in found
+    )
     return Answer({"formats": rows}, lambda: text)

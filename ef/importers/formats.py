@@ -160,6 +160,10 @@ _MODULES: dict[str, str] = {
 """Format -> its module here, in the order in which a file is tried."""
 
 
+UNSUPPORTED = frozenset(("cline-task", "roo", "goose", "goose-db"))
+"""Formats that are read from what their programs' source code says: no file that such a program wrote was at hand."""
+
+
 def names() -> tuple[str, ...]:
     """All formats that are read."""
     return tuple(_MODULES)

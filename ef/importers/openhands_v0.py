@@ -210,11 +210,12 @@ class OpenHandsV0(DocumentTranslator):
 
 def is_event(value: Any) -> bool:
     """Whether a value looks like an event: what an agent did, or what it saw."""
-    if not is_map(value) or "role" in value or "kind" in value:
+    if not is_map(value) or {"role", "kind", "response"} & value.keys():
         return False
-    did = isinstance(value.get("action"), str) and is_map(value.get("args"))
-    saw = isinstance(value.get("observation"), str) and "content" in value
-    return (did or saw) and bool({"source", "message", "extras", "timestamp"} & value.keys())
+    if not isinstance(value.get("action", value.get("observation")), str):
+        return False
+    held = {"args", "content", "extras", "cause"} & value.keys()
+    return bool(held) and bool({"source", "message", "timestamp"} & value.keys())
 
 
 def recognises(head: Head) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..events import ForeignCompaction, RouteChanged
-from ..events.shapes import is_map
 from ..readers import openhands_v1 as reader
 from ..readers.pieces import id_of, list_of, map_of, text_of
 from .chains import Chain
@@ -88,13 +87,8 @@ def recognises(head: Head) -> bool:
 
 def _is_ours(record: dict[str, Any]) -> bool:
     kind = record.get("kind")
-    if (
-        not isinstance(kind, str)
-        or kind not in reader.KNOWN
-        or not isinstance(record.get("id"), str)
-    ):
-        return False
-    return "source" in record and "timestamp" in record and not is_map(record.get("data"))
+    known = isinstance(kind, str) and kind in reader.KNOWN
+    return known and "source" in record and "timestamp" in record
 
 
 FORMAT = Format(

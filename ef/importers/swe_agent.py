@@ -56,10 +56,12 @@ class SweAgent(DocumentTranslator):
     def document(self, data: bytes) -> None:
         """The trajectory's steps are known before the history is read, wherever they stand."""
         self._data = data
-        for cut in cuts(data, self.DESCEND):
+        found = list(cuts(data, self.DESCEND))
+        for cut in found:
             if cut.path[:1] == ("trajectory",) and cut.fault is None:
                 self._step(cut)
-        super().document(data)
+        for cut in found:
+            self.found(cut, data)
         self._rest()
 
     def _step(self, cut: Cut) -> None:

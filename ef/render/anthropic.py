@@ -19,7 +19,7 @@ from .turns import ASSISTANT, USER, Answer, Links, Piece, Shown, Told, told
 from .writer import BEGINNING, Writer, as_object, changed
 
 _UNREAD = "[a block that cannot be read; it is kept as it came]"
-_SERVED = ("server_tool_use", "container_upload", "search_result", "image", "document")
+_SERVED = ("server_tool_use", "container_upload", "search_result")
 _PDF = "application/pdf"
 
 
@@ -144,7 +144,7 @@ class Export(Exact):
             is_map(block) and is_map(block.get("source"))
         ):
             return self._media(piece, part)
-        if part.kind is PartKind.OPAQUE and not (is_map(block) and _taken(block.get("type"))):
+        if part.kind is PartKind.OPAQUE and not _taken(block):
             return self._leave(piece)
         return super().own(piece, part)
 
@@ -190,8 +190,11 @@ def _says_nothing(block: Any) -> bool:
     return isinstance(text, str) and not text.strip()
 
 
-def _taken(kind: Any) -> bool:
+def _taken(block: Any) -> bool:
     """Whether a block that we need not read is of a kind that the provider takes back."""
+    kind = block.get("type") if is_map(block) else None
+    if kind in ("image", "document"):
+        return is_map(block.get("source"))
     return isinstance(kind, str) and (kind in _SERVED or kind.endswith("_tool_result"))
 
 

@@ -8,6 +8,7 @@ instruction.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..events import Media, Part, PartKind
@@ -16,12 +17,24 @@ from . import media
 from .turns import USER, Answer, Piece, Place, Told
 from .writer import BEGINNING, Writer, as_object, changed
 
-_PAIRED = ("functionCall", "function_call", "functionResponse", "function_response")
-_CODE, _RAN = (
-    ("executableCode", "executable_code"),
-    ("codeExecutionResult", "code_execution_result"),
-)
-_SIGNED = ("thoughtSignature", "thought_signature")
+
+def _both(*names: str) -> tuple[str, ...]:
+    """Names of fields in both spellings, camelCase and snake_case."""
+    return tuple(each for name in names for each in (name, re.sub("([A-Z])", r"_\1", name).lower()))
+
+
+_PAIRED = (*_both("functionCall"), *_both("functionResponse"))
+_SIGNED = _both("thoughtSignature")
+_CODE, _RAN = _both("executableCode"), _both("codeExecutionResult")
+_MEDIA = _both("inlineData", "fileData")
+_ASIDE = (*_CODE, *_RAN, *_both("toolCall", "toolResponse"))
+_TYPES: dict[str, type] = {
+    **dict.fromkeys((*_PAIRED, *_MEDIA, *_ASIDE), dict),
+    **dict.fromkeys(_both("videoMetadata", "partMetadata", "mediaResolution"), dict),
+    **dict.fromkeys(("text", *_SIGNED), str),
+    "thought": bool,
+}
+"""What the provider names of a part. Tools that record it note other things in it, which the provider refuses."""
 
 
 class Export(Writer):
@@ -54,7 +67,7 @@ class Export(Writer):
 
     def call(self, piece: Piece, call_id: str, name: str, given: Any) -> Any:
         """A function call: the own part as it came, but for an id or a name that is not valid."""
-        block = self.own_block(piece) or {}
+        block = _named(self.own_block(piece))
         if piece.place in self._by_itself:
             return block
         key = next((k for k in _PAIRED[:2] if is_map(block.get(k))), None)
@@ -77,23 +90,29 @@ class Export(Writer):
         return {"fileData": {"mimeType": found.mime, "fileUri": found.url}}
 
     def own(self, piece: Piece, part: Part) -> Any:
-        """The part itself; one without text only where it is signed."""
-        block = part.block
-        if not is_map(block) or not block or any(key in block for key in _PAIRED):
-            return self._built(piece, part)
-        if part.media and part.media.data and media.usable(part.media) is None:
-            return self._built(piece, part)
+        """The part itself, each field that the provider names; one without text only where it is signed."""
+        block = _named(part.block)
         if (
             part.kind is PartKind.TEXT
             and not part.text.strip()
             and not any(k in block for k in _SIGNED)
         ):
             return self._leave(piece)
-        return block
+        if part.kind in (PartKind.TEXT, PartKind.REASONING):
+            whole = block.get("text") == part.text
+        elif part.kind is PartKind.OPAQUE:
+            whole = any(key in block for key in _ASIDE)
+        else:
+            kept = part.media is not None and (
+                not part.media.data or media.usable(part.media) is not None
+            )
+            held = next((block[key] for key in _MEDIA if key in block), {})
+            whole = kept and bool(held) and all(isinstance(each, str) for each in held.values())
+        return block if whole else self._built(piece, part)
 
     def _ran(self, answer: Answer) -> Any:
         """What the provider's own interpreter gave, for code that it ran; None for any other call."""
-        asked, done = self.own_block(answer.call) or {}, self.own_block(answer.result) or {}
+        asked, done = _named(self.own_block(answer.call)), _named(self.own_block(answer.result))
         if any(key in asked for key in _CODE) and any(key in done for key in _RAN):
             self._by_itself.add(answer.call.place)
             return done
@@ -103,13 +122,20 @@ class Export(Writer):
         asked = self.call(answer.call, self.id_of(answer.call), self.name_of(answer.call), {})
         asked = next(asked[key] for key in _PAIRED if key in asked)
         named = {name: asked[name] for name in ("id", "name") if name in asked}
-        block = self.own_block(answer.result) or {}
+        block = _named(self.own_block(answer.result))
         key = next((k for k in _PAIRED[2:] if is_map(block.get(k))), None)
         if key is not None and is_map(block[key].get("response")):
             inner = {k: v for k, v in block[key].items() if k != "id" or "id" in named}
             return changed(block, **{key: changed(inner, **named)})
         said = {"error" if answer.is_error else "output": answer.text}
         return {"functionResponse": {**named, "response": said}}
+
+
+def _named(block: Any) -> dict[str, Any]:
+    """A part without what its provider does not name; the part itself where there is nothing else in it."""
+    given = block if is_map(block) else {}
+    named = {k: v for k, v in given.items() if k in _TYPES and isinstance(v, _TYPES[k])}
+    return given if len(named) == len(given) else named
 
 
 def _add(out: list[Any], role: str, parts: list[Any]) -> None:

@@ -81,10 +81,17 @@ class Export(Writer):
                 {name: block[name] for name in _THOUGHTS if name in block} if is_map(block) else {}
             )
             return fields if fields else self._leave(piece)
-        if is_map(block) and block.get("type") in _BLOCKS[piece.role]:
-            empty = part.kind is PartKind.TEXT and not part.text.strip()
-            return self._leave(piece) if empty else block
-        return self._built(piece, part)
+        kind = block.get("type") if is_map(block) else None
+        if kind not in _BLOCKS[piece.role]:
+            return self._built(piece, part)
+        held = block.get(kind)
+        if part.kind is PartKind.TEXT:
+            whole = held == part.text and bool(part.text.strip())
+        else:
+            whole = (
+                is_map(held) and bool(held) and all(isinstance(each, str) for each in held.values())
+            )
+        return block if whole else self._built(piece, part)
 
     def _assistant(self, found: list[tuple[Piece, Any]]) -> list[Any]:
         if not found:
