@@ -6,7 +6,7 @@ import argparse
 import sys
 import tempfile
 
-from . import appends, cold, imports, in_flight, reads, replay
+from . import appends, cold, follow, imports, in_flight, reads, replay
 from .timing import machine, show
 
 ROUNDS = 5
@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     print(machine())
     print(f"median of {rounds} interleaved rounds; files in {tempfile.gettempdir()} (TMPDIR)")
     print("ratio: how often as fast as the first row of its table, in the same run")
-    for module in (appends, in_flight, reads, imports, replay, cold):
+    for module in (appends, in_flight, reads, imports, follow, replay, cold):
         for table in module.tables(quick=given.quick, rounds=rounds):
             print(show(table), flush=True)
     return 0

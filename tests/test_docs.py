@@ -33,7 +33,6 @@ WITH_EXAMPLES = [
     DOCS / "getting-started.md",
     DOCS / "log-format.md",
     DOCS / "observability.md",
-    DOCS / "importing.md",
 ]
 
 

@@ -81,8 +81,10 @@ class Export(Writer):
                 {name: block[name] for name in _THOUGHTS if name in block} if is_map(block) else {}
             )
             return fields if fields else self._leave(piece)
-        kind = block.get("type") if is_map(block) else None
-        if kind not in _BLOCKS[piece.role]:
+        kind = next(
+            (k for k in _BLOCKS[piece.role] if is_map(block) and block.get("type") == k), None
+        )
+        if kind is None:
             return self._built(piece, part)
         held = block.get(kind)
         if part.kind is PartKind.TEXT:

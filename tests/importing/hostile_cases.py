@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from .hostile import ASK, GONE, IMAGE, KEEP, Case, File, Seed, every, joined, one
+from .hostile import ASK, GONE, IMAGE, KEEP, Case, File, Seed, changed, every, joined, one
 
 IDS = {
     "uuid", "id", "call_id", "callID", "callId", "toolCallId", "tool_use_id", "tool_call_id", "messageId", "messageID",
@@ -27,6 +27,29 @@ TIMES = {
     "timestamp", "created", "createdAt", "ts", "startTime", "startTimeUnixNano", "endTimeUnixNano", "start", "end",
     "created_at",
 }  # fmt: skip
+KINDS = {
+    "role",
+    "type",
+    "kind",
+    "source",
+    "status",
+    "name",
+    "toolName",
+    "tool",
+    "action",
+    "function_name",
+}
+GIVEN = {
+    "arguments",
+    "input",
+    "args",
+    "command",
+    "cmd",
+    "function",
+    "state",
+    "toolCall",
+    "toolRequests",
+}
 HOLDERS = {
     "content", "parts", "message", "data", "payload", "history", "toolCalls", "tool_calls", "args", "observation",
 }  # fmt: skip
@@ -61,8 +84,19 @@ def fields(names: set[str], value: Any) -> Callable[[Seed], File]:
 
 
 def holders(value: Any) -> Callable[[Seed], File]:
-    """What holds the words holds a value of another type."""
-    return lambda seed: every(seed.edited(lambda name, _, __: value if name in HOLDERS else KEEP))
+    """What holds the words of the record that calls holds a value of another type."""
+    return within(HOLDERS, value)
+
+
+def within(names: set[str], value: Any) -> Callable[[Seed], File]:
+    """These keys have another value in the record that calls, wherever in it they stand."""
+
+    def make(seed: Seed) -> File:
+        record = json.loads(seed.record(seed.called))
+        other = changed(record, lambda name, _, __: value if name in names else KEEP)
+        return one(seed, seed.put(seed.called, json.dumps(other).encode()), seed.called)
+
+    return make
 
 
 def numbers(value: Any) -> Callable[[Seed], File]:
@@ -150,7 +184,26 @@ def unknown_blocks(seed: Seed) -> File:
     def change(name: str, old: Any, depth: int) -> Any:
         return "zz_unknown" if name in ("type", "kind") and depth and isinstance(old, str) else KEEP
 
-    return every(seed.edited(change))
+    other = changed(json.loads(seed.record(seed.called)), change)
+    return one(seed, seed.put(seed.called, json.dumps(other).encode()), seed.called)
+
+
+def many_keys(seed: Seed) -> File:
+    more = b",".join(b'"k%d":%d' % (n, n) for n in range(10_000))
+    record = seed.record(seed.called)
+    return one(seed, seed.put(seed.called, record[:-1] + b"," + more + b"}"), seed.called)
+
+
+def twice_called(seed: Seed) -> File:
+    """The record that calls stands twice, the second one a little other."""
+    again = seed.record(seed.called).replace(b"kettle.txt", b"kettle.md")
+    return one(seed, seed.inserted(seed.called, again))
+
+
+def answered_twice(seed: Seed) -> File:
+    """The records behind the call stand twice."""
+    n = seed.records[seed.records.index(seed.called) + 1]
+    return one(seed, seed.inserted(n, seed.record(n)))
 
 
 def orphans(seed: Seed) -> File:
@@ -306,14 +359,31 @@ CASES = (
         "a record of an unknown type",
         row(b'{"type":"zz/unknown","role":"zz","content":"?","kind":"Zz"}'),
     ),
-    Case("blocks of unknown types", unknown_blocks, "either"),
+    Case("blocks of unknown types", unknown_blocks),
     Case("results without their calls", orphans),
     Case("calls without results", cut_behind_calls),
-    Case("content is a number", holders(5), "either"),
-    Case("content is null", holders(None), "either"),
-    Case("content is a word", holders("kettle"), "either"),
-    Case("content is a list of numbers", holders([5, [5], {}]), "either"),
-    Case("content is a map", holders({"text": {"text": 5}}), "either"),
+    Case("content is a number", holders(5)),
+    Case("content is null", holders(None)),
+    Case("content is a word", holders("kettle")),
+    Case("content is a list of numbers", holders([5, [5], {}])),
+    Case("content is a map", holders({"text": {"text": 5}})),
+    Case("roles and types are lists", within(KINDS, [])),
+    Case("roles and types are maps", within(KINDS, {"type": "user"})),
+    Case("roles and types are null", within(KINDS, None)),
+    Case("roles and types are long", within(KINDS, "user" * 3000)),
+    Case("roles and types are NUL", within(KINDS, "\x00\ud800")),
+    Case("arguments are no JSON", within(GIVEN, "{kettle")),
+    Case("arguments are JSON in JSON", within(GIVEN, json.dumps(json.dumps({"command": "x"})))),
+    Case("arguments are deep", within(GIVEN, "[" * 5000)),
+    Case("arguments are a list", within(GIVEN, [1, [2], {"a": None}])),
+    Case("ids of calls are lists", within(IDS, ["call_1"])),
+    Case("texts are maps", within({"text", "thinking"}, {"text": "kettle"})),
+    Case("10,000 keys", many_keys),
+    Case("an empty record", row(b"{}")),
+    Case("a record of one long key", row(b'{"' + b"k" * 100_000 + b'":1}')),
+    Case("keys that are no text", row(b'{"\\ud800":1,"\\u0000":2,"":3}')),
+    Case("a call twice", twice_called),
+    Case("results twice", answered_twice),
     Case("gzip", lambda s: File(gzip.compress(s.data, mtime=0)), "compressed"),
     Case("gzip, cut", lambda s: File(gzip.compress(s.data, mtime=0)[:-200], None), "either"),
     Case("gzip, damaged", lambda s: File(b"\x1f\x8b\x08" + b"kettle" * 20, None), "refused"),

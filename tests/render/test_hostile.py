@@ -28,6 +28,8 @@ JUNK: tuple[Any, ...] = (
     {"type": "function_call_output", "output": [5]}, {"type": "reasoning", "encrypted_content": 5, "summary": "s"},
     {"type": "reasoning", "encrypted_content": "s", "summary": ["s"]}, {"type": "input_image", "image_url": 5},
     {"functionCall": 5}, {"functionResponse": {"response": 5}}, {"inlineData": 5}, {"functionCall": {"args": 5}},
+    {"type": "input_text", "text": 5}, {"type": "output_text"}, {"type": "input_file", "file_data": 5}, {"text": 5},
+    {"type": "image_url", "image_url": {"url": 5}}, {"type": "file", "file": {}}, {"executableCode": 5}, {"novel": {}},
     {"type": "tool^use", "id": "x"}, {"type": "item_reference", "id": "x"}, {"content": [{"type": "image", "data": 5}]},
 )  # fmt: skip
 """What stands where a block should."""
