@@ -17,8 +17,8 @@ from ..readers.tools import named
 from .names import OWN
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-INFERRED = "i:"
-"""What ids that no provider gave begin with."""
+INFERRED = "i-"
+"""What ids that no provider gave begin with; they are such as every provider takes."""
 LAST_MICROS = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 """Later stamps are absurd, and some of them no calendar can show."""
 
@@ -55,12 +55,13 @@ class Chain:
             return reading
         waiting = [o.call.call_id for o in self.open_calls if o.call.call_id.startswith(INFERRED)]
         parts: list[Part] = []
+        told = INFERRED + item.replace(".", "-").replace("/", "-")[:44]
         for n, part in enumerate(reading.parts):
             if part.call_id == "" and part.call is not None:
-                part = named(part, f"{INFERRED}{item[:24]}.{n}")
+                part = named(part, f"{told}-{n}")
                 waiting.append(part.call_id or "")
             elif part.call_id == "":
-                answers = waiting.pop(0) if waiting else f"{INFERRED}{item[:24]}.{n}?"
+                answers = waiting.pop(0) if waiting else f"{told}-{n}-alone"
                 part = named(part, answers)
             parts.append(part)
         return replace(reading, parts=tuple(parts))

@@ -18,7 +18,6 @@ from ..events import (
     Reading,
     RouteChanged,
     SessionDescribed,
-    UsageReported,
 )
 from ..events.shapes import is_map
 from ..readers import deepseek_harness as reader
@@ -97,7 +96,7 @@ class DeepseekHarness(Translator):
                 self.unknown(spot, value.get("type"))
             return
         if kind in _SURFACE:
-            self._said(value, kind, data, spot)
+            self._said(value, kind, spot)
         elif head in ("compaction", "compact"):
             self._compacted(kind.rpartition("/")[2], data, spot)
         else:
@@ -125,10 +124,11 @@ class DeepseekHarness(Translator):
             self._prompted(spot)
 
     def _routed(self, provider: str | None, model: str | None, spot: Spot) -> None:
-        chain = self._chain()
-        route = chain.routed(self._route(provider, model)) if provider or model else None
-        if route is not None:
-            self.event(chain, spot, route)
+        if provider or model:
+            chain = self._chain()
+            route = chain.routed(self._route(provider, model))
+            if route is not None:
+                self.event(chain, spot, route)
 
     def _route(self, provider: str | None, model: str | None) -> RouteChanged:
         return RouteChanged(provider, model, self._windows.get((provider, model)))
@@ -144,22 +144,20 @@ class DeepseekHarness(Translator):
 
     # Messages.
 
-    def _said(self, value: dict[str, Any], kind: str, data: Mapping[str, Any], spot: Spot) -> None:
+    def _said(self, value: dict[str, Any], kind: str, spot: Spot) -> None:
         reading = reader.reading(value)
         if reading is None:
             return
-        asked = (
-            next((p.text for p in reading.parts if p.text), "") if kind == "user/message" else ""
-        )
-        chain = self._chain(asked)
+        words = (part.text for part in reading.parts if part.text)
+        chain = self._chain(next(words, "") if kind == "user/message" else "")
         if kind == "system/message":
             self._system(chain, value, reading, spot)
         elif kind == "user/message":
-            self._user(chain, value, data, reading, spot)
+            self._user(chain, value, reading, spot)
         elif reader.replaces(value):
-            self._rewritten(chain, value, kind, reading, spot)
+            self._rewritten(chain, kind, reading, spot)
         elif kind == "assistant/message":
-            self._assistant(chain, data, reading, spot)
+            self._assistant(chain, map_of(value.get("data")), reading, spot)
         elif reading.parts:
             call = next((p.call_id for p in reading.parts if p.call_id), None)
             if call:
@@ -177,46 +175,39 @@ class DeepseekHarness(Translator):
         if reading.parts:
             self.item(chain, spot, _READER, reading, id=ident)
 
-    def _user(
-        self,
-        chain: Chain,
-        value: Mapping[str, Any],
-        data: Mapping[str, Any],
-        reading: Reading,
-        spot: Spot,
-    ) -> None:
+    def _user(self, chain: Chain, value: Mapping[str, Any], reading: Reading, spot: Spot) -> None:
         if reader.replaces(value):
             if not self._summarised:
                 self._compact(chain, value.get("sourceEventSeqs"), spot)
             self._summarised = False
-        sender = text_of(map_of(reader.message_of(data).get("source")).get("senderSessionId"))
+        source = map_of(reader.message_of(map_of(value.get("data"))).get("source"))
+        sender = text_of(source.get("senderSessionId"))
         if sender and sender == self._header.get("parentSession"):
             reading = said_by(reading, Channel.ASSISTANT, of=(Channel.SUBAGENT,))
         if reading.parts:
-            self._add(chain, reading, spot)
+            self.item(chain, spot, _READER, made_by_agent(reading) if chain.side else reading)
 
     def _assistant(
         self, chain: Chain, data: Mapping[str, Any], reading: Reading, spot: Spot
     ) -> None:
-        usage = map_of(data.get("usage"))
         source = map_of(reader.message_of(data).get("source"))
         provider, model = name_in(source.get("provider")), name_in(source.get("model"))
         route = chain.routed(self._route(provider, model)) if provider or model else None
-        if reading.parts:
-            key = self._add(chain, reading, spot, route)
-        else:
-            key = spot.key
-        report = _usage(reading.group or INFERRED + key, usage)
+        told = made_by_agent(reading) if chain.side else reading
+        chain.apart()
+        key = self.item(chain, spot, _READER, told, route=route) if told.parts else spot.key
+        self._spent(chain, reading.group or INFERRED + key, data, spot)
+
+    def _spent(self, chain: Chain, message: str, data: Mapping[str, Any], spot: Spot) -> None:
+        """What a message took, but for those that a fork has of its parent: there it is told."""
+        if self._seq < (count(self._header.get("seedLength")) or 0):
+            return
+        usage = map_of(data.get("usage"))
+        given, made = usage.get("inputTokens"), usage.get("outputTokens")
+        read, write = usage.get("cacheReadTokens"), usage.get("cacheWriteTokens")
+        report = usage_of(message, given, made, read, write, with_cache=False)
         if report is not None:
             self.event(chain, spot, report)
-
-    def _add(
-        self, chain: Chain, reading: Reading, spot: Spot, route: RouteChanged | None = None
-    ) -> str:
-        if chain.side:
-            reading = made_by_agent(reading)
-        chain.apart()
-        return self.item(chain, spot, _READER, reading, route=route)
 
     # Compactions.
 
@@ -229,10 +220,7 @@ class DeepseekHarness(Translator):
             chain = self._chain()
             self._compact(chain, data.get("shadowedSeqs"), spot)
             self._summarised = True
-            name = id_of(data.get("compactionId"))
-            report = _usage(f"compaction:{name}", map_of(data.get("usage"))) if name else None
-            if report is not None:
-                self.event(chain, spot, report)
+            self._spent(chain, f"compaction:{id_of(data.get('compactionId'))}", data, spot)
         elif what == "prune":
             self._prune(self._chain(), [
                 self._calls_at[seq] for seq in _seqs(data.get("shadowedSeqs")) if seq in self._calls_at
@@ -243,9 +231,7 @@ class DeepseekHarness(Translator):
         self.event(chain, spot, ForeignCompaction(NAME, "compact", self._trigger, None, dropped))
         self._trigger = None
 
-    def _rewritten(
-        self, chain: Chain, value: Mapping[str, Any], kind: str, reading: Reading, spot: Spot
-    ) -> None:
+    def _rewritten(self, chain: Chain, kind: str, reading: Reading, spot: Spot) -> None:
         """Something stands on the surface in another form than it was: what is in the log is the item."""
         calls = [p.call_id for p in reading.parts if p.call_id] if kind == "tool/result" else []
         for call in calls:
@@ -268,12 +254,6 @@ def _plain(value: Any) -> str | None:
 
 def _seqs(value: Any) -> list[int]:
     return [each for each in list_of(value) if type(each) is int and each >= 0]
-
-
-def _usage(message: str, usage: Mapping[str, Any]) -> UsageReported | None:
-    given, made = usage.get("inputTokens"), usage.get("outputTokens")
-    read, write = usage.get("cacheReadTokens"), usage.get("cacheWriteTokens")
-    return usage_of(message, given, made, read, write, with_cache=False)
 
 
 def recognises(head: Head) -> bool:

@@ -38,6 +38,7 @@ class Run:
     agents: list[Chain]
     harness: bool = False
     asked: bool = False
+    delegates: int = 0
     told: set[str] = field(default_factory=set[str])
     numbers: list[int] = field(default_factory=list[int])
 
@@ -125,7 +126,8 @@ class Events:
         key = self._add(chain, spot, view, found, route=route, usage=usage)
         call = next((part.call for part in found.parts if part.call), None)
         if action == "delegate" and call is not None and found.role == "assistant":
-            own = f"{chain.stream.partition('/')[2]}.delegate-{len(run.numbers)}"
+            run.delegates += 1
+            own = f"{run.agents[0].stream.partition('/')[2]}.delegate-{run.delegates}"
             run.agents.append(
                 self._of.begin(own, relation="subagent", parent=chain, parent_key=key)
             )

@@ -66,16 +66,13 @@ class OpenHandsV1(Translator):
             self.event(chain, spot, route)
 
     def _ran(self, chain: Chain, value: Mapping[str, Any], spot: Spot) -> None:
-        """An ACP agent's tool: the event stands again with each step of its way."""
+        """An ACP agent's tool: the event stands again with each step of its way, and the last one has it all."""
+        if text_of(value.get("status")) not in reader.ENDED and value.get("is_error") is not True:
+            return
         reading = reader.reading(value)
         assert reading is not None
-        (call,) = calls_of(reading) or [""]
-        if not call or call not in chain.calls:
+        if not any(call in chain.calls for call in calls_of(reading)):
             self.item(chain, spot, _READER, reading)
-        waits = any(o.call.call_id == call for o in chain.open_calls)
-        if waits and (
-            text_of(value.get("status")) in reader.ENDED or value.get("is_error") is True
-        ):
             self.item(chain, spot, _RESULTS, reader.answer(value), view="results")
 
 

@@ -67,7 +67,9 @@ class Ahead(View):
         if found is None:
             if name in self._keys:
                 return None
-            committed = super().record_of(stream, key) if self.committed(stream).seq else None
+            known = self._committed.get(stream)
+            empty = known is not None and not known.seq
+            committed = None if empty else super().record_of(stream, key)
             if committed is None:
                 self._keys[name] = None
             return committed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
+from types import ModuleType
 
 from ..events import Reading
 
@@ -74,7 +74,7 @@ def reader_of(reader: tuple[str, int]) -> Reader | None:
     found = _found.get(reader)
     if found is None and reader in READERS:
         module, function = READERS[reader]
-        found = _found[reader] = getattr(import_module(f".{module}", __package__), function)
+        found = _found[reader] = getattr(_module(module), function)
     return found
 
 
@@ -82,3 +82,92 @@ def read_item(reader: tuple[str, int] | None, data: bytes) -> Reading:
     """Read an item's bytes with the reader that its record names; one opaque reading when it is not known."""
     found = reader_of(reader) if reader else None
     return found(data) if found else Reading("opaque", ())
+
+
+def _module(name: str) -> ModuleType:
+    """A reader's module. All are named here, so that nothing is imported that this file does not say."""
+    match name:
+        case "anthropic":
+            from . import anthropic
+
+            return anthropic
+        case "claude_code":
+            from . import claude_code
+
+            return claude_code
+        case "cline":
+            from . import cline
+
+            return cline
+        case "codex":
+            from . import codex
+
+            return codex
+        case "copilot_cli":
+            from . import copilot_cli
+
+            return copilot_cli
+        case "deepseek_harness":
+            from . import deepseek_harness
+
+            return deepseek_harness
+        case "gemini":
+            from . import gemini
+
+            return gemini
+        case "gemini_cli":
+            from . import gemini_cli
+
+            return gemini_cli
+        case "goose":
+            from . import goose
+
+            return goose
+        case "langgraph":
+            from . import langgraph
+
+            return langgraph
+        case "mini_swe_agent":
+            from . import mini_swe_agent
+
+            return mini_swe_agent
+        case "openai_chat":
+            from . import openai_chat
+
+            return openai_chat
+        case "openai_responses":
+            from . import openai_responses
+
+            return openai_responses
+        case "opencode":
+            from . import opencode
+
+            return opencode
+        case "openhands_v0":
+            from . import openhands_v0
+
+            return openhands_v0
+        case "openhands_v1":
+            from . import openhands_v1
+
+            return openhands_v1
+        case "otel_genai":
+            from . import otel_genai
+
+            return otel_genai
+        case "pi":
+            from . import pi
+
+            return pi
+        case "swe_agent":
+            from . import swe_agent
+
+            return swe_agent
+        case "tau_bench":
+            from . import tau_bench
+
+            return tau_bench
+        case _:
+            from . import texts
+
+            return texts

@@ -94,8 +94,10 @@ class Exact(Writer):
         if own is not None and own.get("type") == "tool_result":
             return self._own_result(own, answer, call_id)
         content: Any = answer.text
-        images = [] if answer.is_error else self.pictures(answer)
-        if images:
+        images = self.pictures(answer)
+        if images and answer.is_error:  # which may hold texts only
+            self.left_out["image"] += len(images)
+        elif images:
             said = [self.text(answer.text, USER)] if answer.text.strip() else []
             content = [*said, *images]
         block = {"type": "tool_result", "tool_use_id": call_id, "content": content}

@@ -106,8 +106,8 @@ class Export(Writer):
             kept = part.media is not None and (
                 not part.media.data or media.usable(part.media) is not None
             )
-            held: dict[str, Any] = next((block[key] for key in _MEDIA if key in block), {})
-            whole = kept and bool(held) and all(isinstance(each, str) for each in held.values())
+            held = next((block[key] for key in _MEDIA if key in block), None)
+            whole = kept and is_map(held) and all(isinstance(each, str) for each in held.values())
         return block if whole else self._built(piece, part)
 
     def _ran(self, answer: Answer) -> Any:

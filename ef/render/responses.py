@@ -145,9 +145,11 @@ class Export(Writer):
             whole = changed(block, detail=block.get("detail") or "auto")
             return whole if isinstance(held, str) else self._built(piece, part)
         if kind in _BLOCKS[piece.role] and part.kind in (PartKind.TEXT, PartKind.FILE):
-            said = [block.get(name) for name in ("text", "refusal") if name in block]
-            whole = all(isinstance(v, str) for k, v in block.items() if k.startswith("file"))
-            kept = whole if part.kind is PartKind.FILE else part.text in said
+            said = [block[name] for name in ("text", "refusal") if name in block]
+            if part.kind is PartKind.FILE:
+                kept = all(isinstance(v, str) for k, v in block.items() if k.startswith("file"))
+            else:
+                kept = part.text in said
             return block if kept else self._built(piece, part)
         sealed = part.kind is PartKind.OPAQUE and isinstance(kind, str) and kind in _SEALED
         return _named(block) if sealed else self._built(piece, part)

@@ -151,7 +151,11 @@ class Writer(ABC):
         if result is None or result.part is None or self.own_block(result) is not None:
             return []
         found = media.pictures(result.part, result.beside)
-        return [block for each in found if (block := self.media(each, PartKind.IMAGE, USER))]
+        blocks = [self.media(each, PartKind.IMAGE, USER) for each in found]
+        kept = [block for block in blocks if block is not None]
+        if len(kept) < len(blocks):
+            self.left_out["image"] += len(blocks) - len(kept)
+        return kept
 
     def aside(self, answer: Answer) -> list[tuple[Piece, Any]]:
         """For formats whose results are text: the images of a result, behind a text that says whose they are."""

@@ -279,7 +279,8 @@ class Session:
 
         `format` is anthropic, openai (chat), responses or gemini. Raises UsageError for another.
         """
-        if not isinstance(format, str) or format not in exported.WRITERS:
+        given.text("format", format)
+        if format not in exported.WRITERS:
             known = ", ".join(exported.WRITERS)
             raise UsageError(detail=f"format {format!r} is not known; it is one of {known}")
         with self._lock:

@@ -105,16 +105,15 @@ def other_type(chosen: random.Random, line: bytes) -> bytes:
 
 def swapped_block(chosen: random.Random, line: bytes) -> bytes:
     """A call where a result belongs, a result where a call belongs, or ids that are none."""
-    a, b = chosen.choice(
-        [
-            (b'"tool_use"', b'"tool_result"'), (b'"tool_result"', b'"tool_use"'), (b'"tool_use_id"', b'"id"'),
-            (b'"id":"toolu', b'"id":5,"x":"toolu'), (b'"type":"text"', b'"type":"tool_result"'),
-            (b'"assistant"', b'"user"'), (b'"user"', b'"assistant"'),
-            (b'_call"', b'_call_output"'), (b'_output"', b'"'), (b'"call_id"', b'"id"'), (b'"call_1"', b'["call_1"]'),
-            (b'"tool"', b'"assistant"'), (b'"call_2"', b'"call_1"'), (b'toolu_2', b'toolu_1'),
-        ]
+    swaps = (
+        (b'"tool_use"', b'"tool_result"'), (b'"tool_result"', b'"tool_use"'), (b'"tool_use_id"', b'"id"'),
+        (b'"id":"toolu', b'"id":5,"x":"toolu'), (b'"type":"text"', b'"type":"tool_result"'),
+        (b'"assistant"', b'"user"'), (b'"user"', b'"assistant"'),
+        (b'_call"', b'_call_output"'), (b'_output"', b'"'), (b'"call_id"', b'"id"'), (b'"call_1"', b'["call_1"]'),
+        (b'"tool"', b'"assistant"'), (b'"call_2"', b'"call_1"'), (b'toolu_2', b'toolu_1'),
     )  # fmt: skip
-    return line.replace(a, b)
+    fitting = [swap for swap in swaps if swap[0] in line]
+    return line.replace(*chosen.choice(fitting)) if fitting else line
 
 
 MUTATIONS: tuple[Mutation, ...] = (

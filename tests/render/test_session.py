@@ -60,6 +60,8 @@ def test_the_context_stays_what_it_was_and_the_export_is_what_the_provider_takes
 def test_a_format_that_is_not_known_is_refused(session: Any) -> None:
     with pytest.raises(UsageError, match="anthropic, openai, responses, gemini"):
         session.export("cohere")
+    with pytest.raises(UsageError):
+        session.export(["openai"])
 
 
 def test_a_session_that_is_not_there_has_no_export(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ EACH = 3
 LARGEST = 3_000_000
 TOOLS = (
     "claude-code", "cline", "codex", "copilot-cli", "deepseek-harness", "gemini-cli", "mini-swe-agent", "opencode",
-    "openhands", "pi", "swe-agent", "tau2-bench",
+    "openhands", "pi", "swe-agent",
 )  # fmt: skip
 
 
