@@ -200,8 +200,8 @@ def formats_page() -> Iterator[str]:
     found = [form for form in map(format_of, names()) if form is not None]
     yield f"# Formats\n\n{MADE}\n"
     yield (
-        "What is read, and what each format can tell. A file's format is found from its first records; `--format` says\n"
-        "it where that fails. What a format does not tell is unknown, and shown so.\n\n"
+        "What is read, and what each format can tell. A file's format is found from its first records; `--format`\n"
+        "says it where that fails. What a format does not tell is unknown, and shown so.\n\n"
     )
     yield "| format | what it is | a file is |\n|---|---|---|\n"
     for form in found:
@@ -213,8 +213,8 @@ def formats_page() -> Iterator[str]:
     for form in found:
         yield f"| `{form.name}` | {' | '.join(form.tells)} |\n"
     yield (
-        "\n## Not supported\n\nRead as their programs' source code says, and tried on no file that such a program wrote:\n"
-        "tell us what yours shows.\n\n| format | what it is |\n|---|---|\n"
+        "\n## Not supported\n\nRead as their programs' source code says, and tried on no file that such a program\n"
+        "wrote: tell us what yours shows.\n\n| format | what it is |\n|---|---|\n"
     )
     for form in found:
         if form.name in UNSUPPORTED:

@@ -166,7 +166,7 @@ def recognises(head: Head) -> bool:
     records = head.records[:20]
     if any(text_of(r.get("type")) in _LINES and is_map(r.get("payload")) for r in records):
         return True
-    first = records[0] if records else {}
+    first: dict[str, Any] = records[0] if records else {}
     old = "type" not in first and {"id", "timestamp"} <= first.keys()
     return old and (
         "instructions" in first or any(r.get("record_type") == "state" for r in records)

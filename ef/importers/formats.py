@@ -59,7 +59,8 @@ class Records(Sequence[dict[str, Any]]):
 
     def __getitem__(self, index: Any) -> Any:
         len(self)
-        return self._found[index]
+        found: Any = self._found
+        return found[index]
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _msgpack(data: bytes, depth: int = 0) -> Any:
         return parts[2] if len(parts) > 2 else None
 
     try:
-        value = msgpack.unpackb(
+        value: Any = msgpack.unpackb(  # pyright: ignore[reportUnknownMemberType]
             data, ext_hook=extended, strict_map_key=False, unicode_errors="surrogateescape"
         )
     except Exception:  # the package raises errors of many kinds for bytes that are none of its
@@ -182,7 +182,8 @@ def _listed(value: Any, depth: int) -> Any:
     if is_map(value):
         return {str(k): _listed(v, depth + 1) for k, v in value.items()}
     if isinstance(value, list | tuple | set):
-        return [_listed(each, depth + 1) for each in value]
+        several: list[Any] = [*value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return [_listed(each, depth + 1) for each in several]
     if isinstance(value, bytes):
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)

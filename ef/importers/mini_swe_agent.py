@@ -93,7 +93,7 @@ def recognises(head: Head) -> bool:
         text_of(v).startswith("mini-swe-agent") for p, v in head.cuts if p == ("trajectory_format",)
     ):
         return True
-    info = next((map_of(v) for p, v in head.cuts if p == ("info",)), {})
+    info = map_of(next((v for p, v in head.cuts if p == ("info",)), None))
     inside = {path[1] for path, _ in head.cuts if len(path) == 2 and path[0] == "info"}
     told = {*info.keys(), *inside}
     return "messages" in head.keys and bool({"mini_version", "model_stats", "exit_status"} & told)

@@ -208,7 +208,7 @@ def _spans(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _time(value: Mapping[str, Any]) -> Any:
-    span = next(_spans(value), {})
+    span = map_of(next(_spans(value), None))
     stamp = span.get("startTimeUnixNano") or span.get("start_time_unix_nano")
     if isinstance(stamp, str) and stamp.isascii() and stamp.isdigit() and len(stamp) < 24:
         return int(stamp)

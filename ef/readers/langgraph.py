@@ -60,8 +60,7 @@ def reading(message: Mapping[str, Any]) -> Reading:
     parts += [_block(b, channel) for b in blocks if not (made and kind_of(b) in _CALLS)]
     if made:
         for call in maps_of(message.get("tool_calls")):
-            name, given = text_of(call.get("name")), call.get("args")
-            given = {} if given is None else given
+            name, given = text_of(call.get("name")), call.get("args", {})
             parts.append(call_part(channel, id_of(call.get("id")), name, given, dict(call)))
         group = id_of(map_of(message.get("response_metadata")).get("id")) or None
         return Reading("assistant", capped(parts), group)

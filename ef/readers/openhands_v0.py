@@ -1,7 +1,7 @@
 """Events of OpenHands' first architecture (V0) -> parts. Pure; version 1.
 
 An action of the agent is a call, an observation with the metadata of a call (or with a `cause`) its result; events from
-before there were such metadata are paired by `event:<id of the action>`. The provider's whole response stands in each
+before there were such metadata are paired by `event-<id of the action>`. The provider's whole response stands in each
 action that it asked for: `read` gives its words and the call, `read_more` the call alone, for the further actions of a
 response. `read_answer` takes an observation for the result of a call without an id, `read_told` for words that answer
 none. What a human ran is no word to the agent: its line is the harness's text, its output the tool's.
@@ -102,7 +102,7 @@ def response_of(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def pair_id(number: Any) -> str:
     """The call id of the action with this number, "" for none."""
-    return f"event:{number}" if type(number) is int and abs(number) < 1 << 63 else ""
+    return f"event-{number}" if type(number) is int and abs(number) < 1 << 63 else ""
 
 
 def call_id_of(event: Mapping[str, Any]) -> str:

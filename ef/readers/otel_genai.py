@@ -78,8 +78,9 @@ def _part(block: Any, channel: Channel) -> Part:
     if kind == "reasoning" and isinstance(content, str):
         return thought(channel, content, block)
     if kind == "tool_call":
-        arguments = given.get("arguments")
-        arguments = {} if arguments is None else arguments
+        arguments: Any = given.get("arguments")
+        if arguments is None:
+            arguments = {}
         name, call_id = text_of(given.get("name")), id_of(given.get("id"))
         return call_part(Channel.ASSISTANT, call_id, name, arguments, block)
     if kind == "tool_call_response":

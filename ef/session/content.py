@@ -13,6 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -215,9 +216,7 @@ def _unzstd(plain: Content) -> Iterator[bytes]:
 
 def _zstd(path: str) -> Any:
     with contextlib.suppress(ImportError):
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-
-        return zstd
+        return import_module("compression.zstd")
     try:
         from backports import zstd as backport
     except ImportError:

@@ -142,14 +142,25 @@ def seeds() -> list[Seed]:
 
 SEED_NAMES = [seed.name for seed in seeds()]
 WHOLE = frozenset[int]()
+PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 
 @dataclass(frozen=True)
 class File:
-    """A hostile file: its bytes, and which records of the seed are not in it as they were (None: not comparable)."""
+    """A hostile file: its bytes, which records of the seed are not in it as they were (None: not comparable), and what it
+    unpacks to, where it is packed.
+    """
 
     data: bytes
     broken: frozenset[int] | None = WHOLE
+    holds: bytes | None = None
+
+    @property
+    def comes_out(self) -> bytes | None:
+        """The bytes that an exact export must give; None where what is packed is broken."""
+        if self.holds is None and self.data.startswith(PACKED):
+            return None
+        return self.data if self.holds is None else self.holds
 
 
 @dataclass(frozen=True)

@@ -47,11 +47,15 @@ class Ending:
     notes: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
 
     @classmethod
-    def of(cls, path: Path, seed: Seed, data: bytes | None = None) -> Ending:
-        """Import a file into a store of its own and look at all that came in; `data` is what must come out."""
+    def of(
+        cls, path: Path, seed: Seed, data: bytes | None = None, *, form: str | None = None
+    ) -> Ending:
+        """Import a file into a store of its own and look at all that came in; `data` is what must come out, `form` the
+        format that the caller says.
+        """
         with ef.open(":memory:") as store:
             try:
-                done = store.import_file(path)
+                done = store.import_file(path, format=form)
             except InputRefused as refusal:
                 end = cls(f"refused: {refusal.facts['why']}")
                 if store.log.store_tip()[0] > 0:
@@ -65,12 +69,20 @@ class Ending:
             end.format = done.format
             end._looked(store, done.sessions)
             tip = store.log.store_tip()
-            again = store.import_file(path)
+            again = store.import_file(path, format=form)
             if again.new_events or store.log.store_tip() != tip:
                 end.faults.append("importing it again adds something")
             if store.verify().verdict != "sound":
                 end.faults.append("the store is not sound")
         return end
+
+    def told(self, other: Ending) -> None:
+        """The file was refused; this is how it ends where the caller says what format it is."""
+        self.faults += other.faults
+        if other.outcome.startswith("imported"):
+            self.outcome += f" (with --format {other.outcome})"
+        else:
+            self.faults.append(f"with its format said it should be imported: {other.outcome}")
 
     def _looked(self, store: Store, names: list[str]) -> None:
         """Read each item, and what a provider would be given now."""
@@ -105,11 +117,12 @@ def ending(seed: Seed, case: Case, held: dict[bytes, set[int]], folder: Path) ->
     file = case.make(seed)
     path = folder / seed.file
     path.write_bytes(file.data)
-    packed = case.name.startswith("gzip")
-    end = Ending.of(path, seed, None if packed else file.data)
+    end = Ending.of(path, seed, file.comes_out)
     if not end.outcome.startswith("imported"):
         if case.ends not in ("refused", "either"):
             end.faults.append(f"it should be imported: {end.outcome}")
+        if case.ends == "either":
+            end.told(Ending.of(path, seed, file.comes_out, form=seed.format))
         return end
     if case.ends == "refused":
         end.faults.append("it should be refused")
@@ -121,8 +134,8 @@ def ending(seed: Seed, case: Case, held: dict[bytes, set[int]], folder: Path) ->
     lost = sum(body not in end.bodies for body in kept(held, file.broken))
     if lost:
         end.faults.append(f"{lost} items of records that are whole are not there")
-    if not packed:
-        end.faults += misplaced(end, file.data)
+    if file.comes_out is not None:
+        end.faults += misplaced(end, file.comes_out)
     if case.ends not in ("imported", "refused", "either"):
         noted = [line for kind, line, _ in end.notes if kind == case.ends]
         if not noted:

@@ -44,7 +44,7 @@ def test_a_result_answers_what_its_metadata_or_its_cause_name(tmp_path: Path) ->
     with store_of(EVENTS, tmp_path) as taken:
         results = [p.result for p in taken.parts() if p.result]
         assert [(r.call_id, r.is_error, r.exit_code) for r in results] == [
-            ("t1", True, 2), ("t2", False, None), ("event:9", False, None),
+            ("t1", True, 2), ("t2", False, None), ("event-9", False, None),
         ]  # fmt: skip
         assert [p.call.action for p in taken.parts() if p.call] == ["shell", "read", "agent"]
 
@@ -104,7 +104,7 @@ def test_a_delegates_events_are_a_session_of_the_call_that_asked(tmp_path: Path)
         assert (opened.relation, opened.parent_stream) == ("subagent", f"session/{main}")
         asked = taken.store.log.get(f"session/{main}", opened.parent_seq or 0)
         assert asked.header.item is not None
-        assert asked.header.item.parts[-1].call_id == "event:9"
+        assert asked.header.item.parts[-1].call_id == "event-9"
         assert taken.said(agent) == [
             ("assistant", "Look for copper."),
             ("subagent", "I browse."),
@@ -112,7 +112,7 @@ def test_a_delegates_events_are_a_session_of_the_call_that_asked(tmp_path: Path)
         ]
         kinds = [(p.kind.value, p.channel.value) for p in taken.items[agent][2].parts]
         assert kinds == [("tool_result", "web"), ("image", "tool")]
-        answer = next(p for p in taken.parts() if p.result and p.call_id == "event:9")
+        answer = next(p for p in taken.parts() if p.result and p.call_id == "event-9")
         assert answer.channel.value == "subagent"
 
 
@@ -174,8 +174,8 @@ def test_a_pair_is_a_call_and_its_result_with_and_without_numbers(tmp_path: Path
     with store_of(OUTPUT, tmp_path) as taken:
         calls = [p.call_id for p in taken.parts() if p.call]
         results = [p.result for p in taken.parts() if p.result]
-        assert [(r.call_id, r.exit_code) for r in results] == [(calls[0], 0), ("event:4", 1)]
-        assert calls[1] == "event:4"
+        assert [(r.call_id, r.exit_code) for r in results] == [(calls[0], 0), ("event-4", 1)]
+        assert calls[1] == "event-4"
 
 
 def test_lines_that_are_added_add(tmp_path: Path) -> None:
