@@ -167,7 +167,7 @@ def _msgpack(data: bytes, depth: int = 0) -> Any:
         return parts[2] if len(parts) > 2 else None
 
     try:
-        value: Any = msgpack.unpackb(  # pyright: ignore[reportUnknownMemberType]
+        value: Any = msgpack.unpackb(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             data, ext_hook=extended, strict_map_key=False, unicode_errors="surrogateescape"
         )
     except Exception:  # the package raises errors of many kinds for bytes that are none of its

@@ -23,8 +23,8 @@ from .chains import INFERRED, Chain
 from .documents import DocumentTranslator
 from .formats import Format, Head, Tells
 from .given import name_in, usage_of
-from .lines import lines
-from .translator import Given, Spot
+from .lines import RawLine, lines
+from .translator import REMARKS, Given, Spot
 
 NAME = reader.NAME
 _READER = (reader.NAME, reader.VERSION)
@@ -50,13 +50,19 @@ class OtelGenai(DocumentTranslator):
         self._systems: dict[str, str] = {}
 
     def document(self, data: bytes) -> None:
-        first, _, rest = data.lstrip().partition(b"\n")
-        found = read_line(first)
-        if found.rest is None and len(found.values) == 1 and rest.strip():
+        if any(_is_whole(row) for row in lines(data)):
             for row in lines(data):
                 self.line(row)
             return
-        for each in read_line(data).values:
+        found = read_line(data)
+        for kind in sorted(
+            found.remarks - {"glued"}
+        ):  # one behind another is how exporters write them
+            self._remark(kind, 1, 0, REMARKS[kind])
+        if found.rest is not None and "too-deep" not in found.remarks:
+            line = 1 + data.count(b"\n", 0, found.rest)
+            self._remark("torn-tail", line, found.rest, REMARKS["torn-tail"])
+        for each in found.values:
             if is_map(each.value):
                 self.out.records += 1
                 line = 1 + data.count(b"\n", 0, each.start)
@@ -251,6 +257,14 @@ def recognises(head: Head) -> bool:
         return False
     of_top = {"resourceSpans", "attributes"} & head.keys
     return bool(of_top) or any(map(_is_export, head.records))
+
+
+def _is_whole(row: RawLine) -> bool:
+    """Whether a line is an export by itself: then each line of the file is one."""
+    if not row.data.startswith(b"{"):
+        return False
+    values = read_line(row.data).values
+    return len(values) == 1 and is_map(values[0].value) and _is_export(values[0].value)
 
 
 def _is_export(record: Mapping[str, Any]) -> bool:

@@ -14,11 +14,13 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import InputRefused
 from ..importers.meaning import Remark
+from .finding import EVENT
 
 if TYPE_CHECKING:
     from ..importers.redaction import Redaction
@@ -105,6 +107,8 @@ def open_file(path: Path) -> IO[bytes]:
 
 def open_content(path: Path, redaction: Redaction | None = None) -> Content:
     """What a file holds, to be closed by the caller; without what the redaction takes out. Raises InputRefused."""
+    if path.is_dir():
+        return _joined(path, redaction)
     file = open_file(path)
     try:
         size = os.fstat(file.fileno()).st_size
@@ -151,6 +155,25 @@ def spooled(
     plain.close()
     said = [*plain.remarks, *remarks]
     return Content(plain.path, file, size, said, redaction=redaction)
+
+
+def _joined(folder: Path, redaction: Redaction | None) -> Content:
+    """The events of a folder that has each in a file of its own, in order, one a line."""
+    names = sorted(name for name in os.listdir(folder) if EVENT.fullmatch(name))
+    if folder.name != "events" or not names:
+        raise InputRefused(
+            where=str(folder), why="it is not a regular file", remedy="Give a session file."
+        )
+
+    def events() -> Iterator[bytes]:
+        for name in names:
+            with open_file(folder / name) as file:
+                # A line feed in JSON stands between tokens: a space says as much.
+                yield b"".join(iter(lambda: file.read(BLOCK), b"")).replace(b"\n", b" ") + b"\n"
+
+    text = "the source is a folder that has each event in a file of its own; they stand one a line"
+    nothing = Content(str(folder.parent), BytesIO(), 0)
+    return spooled(nothing, events(), redaction, Remark("joined", 1, 0, text))
 
 
 def _unpacked(

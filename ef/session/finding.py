@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ PASSED_BY = frozenset(
     "node_modules .git .hg .svn .venv venv __pycache__ .tox .mypy_cache .ruff_cache site-packages".split()
 )
 """Folders that hold no sessions and many files."""
+EVENT = re.compile(r"event-\d{1,9}-[\w-]{1,64}\.json")
 _AGENT = re.compile(r"(?:^|/)(?:subagents/|agent-[^/]*\.jsonl)")
 
 
@@ -51,8 +52,16 @@ def _below(path: str, unread: list[OSError]) -> list[str]:
     found: list[str] = []
     for folder, below, names in os.walk(path, onerror=unread.append):
         below[:] = sorted(name for name in below if name not in PASSED_BY)
+        if is_events(folder, names):
+            found.append(folder)  # one session, an event a file
+            continue
         found += [os.path.join(folder, name) for name in sorted(names) if may_be(name)]
     return sorted(found, key=is_agent)
+
+
+def is_events(folder: str, names: Iterable[str]) -> bool:
+    """Whether a folder is a session: each of its events is a file of its own, numbered."""
+    return os.path.basename(folder) == "events" and any(map(EVENT.fullmatch, names))
 
 
 def may_be(name: str) -> bool:

@@ -47,7 +47,7 @@ def import_path(
     redaction = redaction_of(redactor, path)
     content = open_content(Path(path), redaction)
     try:
-        content.path = os.path.abspath(path)
+        content.path = os.path.abspath(content.path)
         found = found_format(content, form)
         if content.tables:
             content = rows_of(content, found, redaction)

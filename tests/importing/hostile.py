@@ -147,7 +147,7 @@ PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 @dataclass(frozen=True)
 class File:
-    """A hostile file: its bytes, which records of the seed are not in it as they were (None: not comparable), and what it
+    """A hostile file: its bytes, which records of the seed are not in it as they were (None: not comparable), what it
     unpacks to, where it is packed.
     """
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ef
+from ef.errors import InputRefused
 from ef.events import SessionOpened
 from ef.log.items import event_of
 from ef.session.finding import candidates_of, kept_of
@@ -126,3 +127,37 @@ def test_a_folder_that_agents_worked_in_means_the_sessions_that_are_kept_of_it(
     assert len(list(candidates_of(str(work)))) == 4
     (work / "own.jsonl").write_bytes(transcript(1))
     assert [Path(c.path).name for c in candidates_of(str(work))] == ["own.jsonl"]
+
+
+def test_a_folder_with_an_event_a_file_is_one_session_that_grows(tmp_path: Path) -> None:
+    seed = Path(__file__).resolve().parents[1] / "fixtures" / "seeds" / "openhands-v1.jsonl"
+    lines = seed.read_bytes().splitlines()
+    events = tmp_path / "conversations" / "tea" / "events"
+    events.mkdir(parents=True)
+    (events.parent / "base_state.json").write_text('{"id": "tea"}')
+    for n, line in enumerate(lines[:-1]):
+        pretty = json.dumps(json.loads(line), indent=2).encode() if n == 1 else line
+        (events / f"event-{n:05}-{n}.json").write_bytes(pretty)
+    found = [Path(c.path).name for c in candidates_of(str(tmp_path))]
+    assert found == ["base_state.json", "events"]
+    with ef.open(tmp_path / "s.ef") as store:
+        done = store.import_file(events)
+        assert (done.format, len(done.sessions), done.records) == (
+            "openhands-v1",
+            1,
+            len(lines) - 1,
+        )
+        assert [n["kind"] for n in done.notes][:1] == ["joined"]
+        assert store.import_file(events).new_events == {}
+        (events / f"event-{len(lines):05}-x.json").write_bytes(lines[-1])
+        again = store.import_file(events)
+        assert (again.source, again.relation, again.sessions) == (
+            done.source,
+            "grown",
+            done.sessions,
+        )
+        assert store.verify().problems == []
+    other = tmp_path / "events"
+    other.mkdir()
+    with ef.open(tmp_path / "s.ef") as store, pytest.raises(InputRefused, match="regular file"):
+        store.import_file(other)
