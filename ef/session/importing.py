@@ -51,6 +51,9 @@ def import_path(
         found = found_format(content, form)
         if content.tables:
             content = rows_of(content, found, redaction)
+            if not content.size:
+                why, remedy = "it holds no session", "Give a database that holds one."
+                raise InputRefused(where=content.path, why=why, remedy=remedy)
         return import_content(log, content, found, session=session, progress=progress)
     finally:
         content.close()

@@ -208,3 +208,19 @@ def test_what_a_tool_prints_is_never_the_users(tmp_path: Path) -> None:
         parts = kinds(store, done.sessions[0])
         assert parts["tool_result", Channel.TOOL.value] == 3
         assert parts["text", Channel.SYSTEM.value] == 2
+
+
+@pytest.mark.parametrize(("path", "table"), [(SDK, "agent_messages"), (GRAPH, "checkpoints")])
+def test_a_database_without_rows_is_refused_and_nothing_is_kept(
+    path: Path, table: str, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.db"
+    shutil.copy(path, empty)
+    base = sqlite3.connect(empty)
+    base.execute(f"DELETE FROM {table}")
+    base.commit()
+    base.close()
+    with ef.open(tmp_path / "s.ef") as store:
+        with pytest.raises(InputRefused, match="no session"):
+            store.import_file(empty)
+        assert store.sources() == []
