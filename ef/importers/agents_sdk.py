@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..events import ForeignCompaction
 from ..events.shapes import is_map
 from ..readers import openai_responses as reader
 from ..readers.pieces import text_of
@@ -47,10 +48,13 @@ class AgentsSdk(Translator):
             return
         chain = self._chain(text_of(value.get("session_id")))
         reading = reader.reading(item)
+        if reader.kind_in(item) in reader.COMPACTIONS:
+            self.event(chain, inner, ForeignCompaction(NAME, "compact", None, None))
         if reading.parts:
             self.item(chain, inner, _READER, reading)
         if reader.has_results(item):
-            self.item(chain, inner, _RESULTS, reader.given_back(item), view="results")
+            with chain.within():
+                self.item(chain, inner, _RESULTS, reader.given_back(item), view="results")
 
     def _chain(self, name: str) -> Chain:
         found = self._sessions.get(name)
@@ -76,7 +80,7 @@ FORMAT = Format(
         order="row order; branches are not told apart",
         usage="not read",
         errors="exit codes in the output",
-        compaction="encrypted items, kept as they are",
+        compaction="where an item says so; kept as it is, encrypted",
         subagents="none",
         images="base64 and addresses",
     ),

@@ -6,6 +6,8 @@ other content keeps its place, with what its calls were paired with.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -82,6 +84,13 @@ class Chain:
     def apart(self) -> None:
         """The next item is of another response than the one before it, whatever stands between."""
         self._inferred = None
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """What an answer's own server gave stands within the answer: it goes on behind it."""
+        before = self._parted, self._inferred
+        yield
+        self._parted, self._inferred = before
 
     def closers(self, reading: Reading, key: str) -> list[Draft]:
         """A new model response begins, with the user's side between, while calls wait: they get no result any more."""

@@ -78,8 +78,8 @@ class Codex(Translator):
             return
         self._provider = name_in(meta.get("model_provider"))
         name = text_of(meta.get("id")) or text_of(meta.get("session_id")) or None
-        asked = map_of(map_of(meta.get("source")).get("subagent"))
-        spawned = text_of(map_of(asked.get("thread_spawn")).get("parent_thread_id"))
+        asked = map_of(meta.get("source")).get("subagent")
+        spawned = text_of(map_of(map_of(asked).get("thread_spawn")).get("parent_thread_id"))
         forked = text_of(meta.get("forked_from_id"))
         if spawned or asked or meta.get("thread_source") == "subagent":
             self._agent = True
@@ -155,7 +155,8 @@ class Codex(Translator):
         self.item(chain, spot, _READER, self._spoken(reading))
         if responses.has_results(item):
             results = responses.given_back(item)
-            self.item(chain, spot, _RESULTS, results, view="results")
+            with chain.within():
+                self.item(chain, spot, _RESULTS, results, view="results")
 
     def _spoken(self, reading: Reading) -> Reading:
         return made_by_agent(reading) if self._agent else reading

@@ -57,6 +57,7 @@ class DeepseekHarness(Translator):
         self._prompts_at: dict[int, str] = {}
         self._pruned: set[str] = set()
         self._summarised = False
+        self._of_agent = False
         self._trigger: str | None = None
         self._windows: dict[tuple[str | None, str | None], int] = {}
 
@@ -70,12 +71,11 @@ class DeepseekHarness(Translator):
         if self.main is not None:
             return self.main
         above, name = _plain(self._header.get("parentSession")), _plain(self._header.get("id"))
+        if self._of_agent:
+            return self.begin(name, relation="subagent", parent=above, asked=asked)
         if not text_of(self._header.get("parentSession")):
             return self.begin(name)
-        side = self._header.get("origin") == "subagent" or bool(
-            count(self._header.get("delegationDepth"))
-        )
-        return self.begin(name, relation="subagent" if side else "fork", parent=above, asked=asked)
+        return self.begin(name, relation="fork", parent=above, asked=asked)
 
     # Events.
 
@@ -84,6 +84,8 @@ class DeepseekHarness(Translator):
         if kind == "session":
             if not self._header and self.main is None:
                 self._header = value
+                depth = bool(count(value.get("delegationDepth")))
+                self._of_agent |= depth or value.get("origin") == "subagent"
                 if not text_of(value.get("parentSession")):
                     self._chain()
             return
@@ -109,7 +111,11 @@ class DeepseekHarness(Translator):
         self._seq = (self._seq + 1 if told is None else told) + held - 1
 
     def _state(self, kind: str, data: Mapping[str, Any], spot: Spot) -> None:
-        if kind == "session/title" and title_of(data.get("title")):
+        if (
+            kind == "subagent/descriptor"
+        ):  # only an agent's own log has one, or what a fork has of it
+            self._of_agent |= self._seq >= (count(self._header.get("seedLength")) or 0)
+        elif kind == "session/title" and title_of(data.get("title")):
             self.event(self._chain(), spot, SessionDescribed(title_of(data.get("title"))))
         elif kind == "request/context":
             window = count(data.get("contextWindow"))
@@ -185,7 +191,7 @@ class DeepseekHarness(Translator):
         if sender and sender == self._header.get("parentSession"):
             reading = said_by(reading, Channel.ASSISTANT, of=(Channel.SUBAGENT,))
         if reading.parts:
-            self.item(chain, spot, _READER, made_by_agent(reading) if chain.side else reading)
+            self.item(chain, spot, _READER, made_by_agent(reading) if self._of_agent else reading)
 
     def _assistant(
         self, chain: Chain, data: Mapping[str, Any], reading: Reading, spot: Spot
@@ -193,7 +199,7 @@ class DeepseekHarness(Translator):
         source = map_of(reader.message_of(data).get("source"))
         provider, model = name_in(source.get("provider")), name_in(source.get("model"))
         route = chain.routed(self._route(provider, model)) if provider or model else None
-        told = made_by_agent(reading) if chain.side else reading
+        told = made_by_agent(reading) if self._of_agent else reading
         chain.apart()
         key = self.item(chain, spot, _READER, told, route=route) if told.parts else spot.key
         self._spent(chain, reading.group or INFERRED + key, data, spot)

@@ -19,7 +19,7 @@ from .chains import INFERRED, Chain
 from .formats import Format, Head, Tells
 from .given import name_in, usage_of
 from .messages import Messages, found_in, mostly, paths
-from .translator import Spot
+from .translator import Spot, count
 
 NAME = "gemini-contents"
 
@@ -47,7 +47,7 @@ class Contents(Messages):
     def other(self, path: Path, value: Any, spot: Spot) -> None:
         key = path[-1] if path else ""
         if key == "content" and is_map(value):
-            self.message(value, spot)
+            self.choice(path, value, spot)
         elif key in ("modelVersion", "model_version"):
             self._model = name_in(value)
 
@@ -68,7 +68,10 @@ class Contents(Messages):
 
     def usage(self, message: str, usage: Mapping[str, Any]) -> UsageReported | None:
         given = reader.either(usage, "prompt_token_count")
-        made = reader.either(usage, "candidates_token_count")
+        made = count(reader.either(usage, "candidates_token_count"))
+        thought = count(reader.either(usage, "thoughts_token_count"))
+        if made is not None or thought is not None:
+            made = (made or 0) + (thought or 0)
         read = reader.either(usage, "cached_content_token_count")
         return usage_of(message, given, made, read, None, with_cache=True)
 

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 from ..events import Reading, RouteChanged, UsageReported
 from ..events.shapes import is_list, is_map
 from ..readers import reader_of, texts
-from ..readers.jsoncuts import Path, Paths
+from ..readers.jsoncuts import Path, Paths, cuts
 from ..readers.jsonvalues import read_line
 from ..readers.pieces import list_of, map_of
 from .chains import INFERRED, Chain
 from .documents import DocumentTranslator
 from .formats import Head
 from .given import name_in
-from .lines import lines
+from .lines import RawLine, lines
 from .translator import Given, Spot
 
 SYSTEMS = ("system", "instructions", "system_instruction", "systemInstruction")
@@ -48,11 +48,11 @@ class Messages(DocumentTranslator):
         self._group: str | None = None
 
     def document(self, data: bytes) -> None:
-        if not _is_lines(data):
-            super().document(data)
+        if _is_lines(data) or is_alone(data, self.DESCEND):
+            for line in lines(data) if _is_lines(data) else (RawLine(1, 0, data, True),):
+                self.line(line)
             return
-        for line in lines(data):
-            self.line(line)
+        super().document(data)
 
     def record(self, value: dict[str, Any], spot: Spot) -> None:
         self.message(value, spot)
@@ -91,8 +91,20 @@ class Messages(DocumentTranslator):
         read = reader_of(self.READER)
         assert read is not None
         reading = read(spot.data)
-        if reading.parts:
-            self.add(spot, self.READER, reading)
+        if not reading.parts:
+            return
+        self._model = name_in(value.get("model")) or self._model
+        self.add(spot, self.READER, reading)
+        usage = value.get("usage")
+        if reading.role == "assistant" and is_map(usage):
+            self.took(usage, spot)
+
+    def choice(self, path: Path, value: Mapping[str, Any], spot: Spot) -> None:
+        """One of several answers to the same request; the first is the one that counts."""
+        if 0 in path:
+            self.message(value, spot)
+        else:
+            self.remark("alternative", spot, "another answer to the same request; kept, not read")
 
     def add(self, spot: Spot, reader: tuple[str, int], reading: Reading, *, view: str = "") -> str:
         """An item; its key."""
@@ -114,6 +126,14 @@ class Messages(DocumentTranslator):
     def usage(self, message: str, usage: Mapping[str, Any]) -> UsageReported | None:
         """What a response took, in the format's own fields."""
         return None
+
+
+def is_alone(data: bytes, descend: Paths) -> bool:
+    """Whether a document is one message, and not an object that holds some."""
+    for cut in cuts(data, descend):
+        if len(cut.path) != 1 or cut.path == ("role",):
+            return len(cut.path) == 1 and isinstance(cut.value, str)
+    return False
 
 
 def _is_lines(data: bytes) -> bool:

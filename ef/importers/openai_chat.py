@@ -29,7 +29,7 @@ class Chat(Messages):
 
     def other(self, path: Path, value: Any, spot: Spot) -> None:
         if path and path[-1] == "message" and is_map(value):
-            self.message(value, spot)
+            self.choice(path, value, spot)
 
     def usage(self, message: str, usage: Mapping[str, Any]) -> UsageReported | None:
         read = map_of(usage.get("prompt_tokens_details")).get("cached_tokens")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..events import UsageReported
+from ..events import ForeignCompaction, UsageReported
 from ..readers import openai_responses as reader
 from ..readers.jsoncuts import Path
 from ..readers.pieces import id_of, kind_of, map_of, maps_of
@@ -47,12 +47,15 @@ class Responses(Messages):
         reading = reader.reading(value)
         if not reading.parts:
             return
+        if reader.kind_in(value) in reader.COMPACTIONS:
+            self.event(self.chain(), spot, ForeignCompaction(NAME, "compact", None, None))
         if reading.role == "assistant" and self._output and self._response:
             reading = replace(reading, group=self._response)
         self.add(spot, self.READER, reading)
         if reader.has_results(value):
             results = (reader.RESULTS, reader.VERSION)
-            self.add(spot, results, reader.given_back(value), view="results")
+            with self.chain().within():
+                self.add(spot, results, reader.given_back(value), view="results")
 
     def usage(self, message: str, usage: Mapping[str, Any]) -> UsageReported | None:
         read = map_of(usage.get("input_tokens_details")).get("cached_tokens")
@@ -98,7 +101,7 @@ FORMAT = Format(
         order="list order",
         usage="where a response is stored",
         errors="exit codes in the output; failed items",
-        compaction="encrypted items, kept as they are",
+        compaction="where an item says so; kept as it is, encrypted",
         subagents="none",
         images="base64 and addresses",
     ),

@@ -7,6 +7,7 @@ task; the later ones come of the harness.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,6 @@ from ..events import Channel, ForeignCompaction, Reading, RouteChanged, UsageRep
 from ..events.shapes import is_list, is_map
 from ..readers import openhands_v0 as reader
 from ..readers.jsoncuts import Path, Paths, cuts
-from ..readers.jsonvalues import read_line
 from ..readers.pieces import id_of, list_of, map_of, text_of
 from ..readers.tools import named
 from .chains import Chain, occurred
@@ -27,16 +27,22 @@ from .translator import Given, Spot, Translator
 NAME = reader.NAME
 _EVERY: Paths = frozenset({()})
 _LISTS = ("trajectory", "history")
+_TASK = "TASK: "
+"""How the message begins that hands a task to a delegate, in the user's name."""
+_DELEGATED_FIRST = 2
+"""The lowest number that such a message may have: a user's and the action that delegates stand before it."""
 
 
 @dataclass(slots=True)
 class Run:
     """A conversation as far as it was read: the sessions of its agents, the innermost last; the responses that were
-    told; the numbers of its events. `harness`: only its first message was typed.
+    told; the numbers of its events that no condensation dropped, ascending. `harness`: only its first message was
+    typed. `alone`: an event is a file, so that whether a delegate is at work cannot be seen.
     """
 
     agents: list[Chain]
     harness: bool = False
+    alone: bool = False
     asked: bool = False
     delegates: int = 0
     told: set[str] = field(default_factory=set[str])
@@ -83,7 +89,7 @@ class Events:
     def _number(self, run: Run, value: Mapping[str, Any]) -> None:
         number = value.get("id")
         if isinstance(number, int) and reader.pair_id(number):
-            run.numbers.append(number)
+            insort(run.numbers, number)
 
     def _observed(
         self, chain: Chain, value: Mapping[str, Any], spot: Spot, answers: str | None
@@ -115,6 +121,8 @@ class Events:
         if found.role == "user" and action == "message" and value.get("source") == "user":
             if run.asked and run.harness:
                 found = said_by(found, Channel.SYSTEM)
+            elif run.alone and _may_be_delegated(value, found):
+                found = made_by_agent(found)
             run.asked = True
         route = usage = None
         if found.role == "assistant" and group and not more:
@@ -169,14 +177,26 @@ def _is_known(value: Mapping[str, Any], action: str, observation: str) -> bool:
 
 
 def _forgotten(run: Run, args: Mapping[str, Any]) -> tuple[str, ...]:
-    """The numbers of the events that a condensation drops: those that it lists, or those in its range."""
+    """The numbers of the events that a condensation drops: those that it lists, or those in its range that none before
+    it dropped.
+    """
     listed = args.get("forgotten_event_ids")
     if is_list(listed):
         return tuple(str(n) for n in listed if type(n) is int)
     first, last = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
     if type(first) is not int or type(last) is not int:
         return ()
-    return tuple(str(n) for n in run.numbers if first <= n <= last)
+    begin, end = bisect_left(run.numbers, first), bisect_right(run.numbers, last)
+    dropped = tuple(map(str, run.numbers[begin:end]))
+    del run.numbers[begin:end]
+    return dropped
+
+
+def _may_be_delegated(value: Mapping[str, Any], reading: Reading) -> bool:
+    """Whether a user's message may be what one agent asked another: it begins so, and an agent had said something."""
+    number = value.get("id")
+    early = type(number) is int and number < _DELEGATED_FIRST
+    return not early and any(part.text.startswith(_TASK) for part in reading.parts)
 
 
 def _usage(message: str, usage: Mapping[str, Any]) -> UsageReported | None:
@@ -234,13 +254,8 @@ def recognises(head: Head) -> bool:
             listed += [value, *list_of(value)]
     if not any(is_event(each) for each in (*listed, *at_top.values())):
         return False
-    return bool(at_top) or "history" not in head.keys or not _is_line(head.data)
-
-
-def _is_line(data: bytes) -> bool:
-    """Whether the first line of a file is a value of its own: such a history is one of several, or may become it."""
-    found = read_line(data.lstrip().partition(b"\n")[0])
-    return len(found.values) == 1 and found.rest is None
+    in_lines = any(is_list(record.get("history")) for record in head.records)
+    return bool(at_top) or "history" not in head.keys or not in_lines
 
 
 FORMAT = Format(

@@ -1,7 +1,7 @@
 """OpenHands V0 as JSON lines -> meanings: an event a line (or a file), or the output of an evaluation.
 
 A line of an evaluation's output is a run of its own: its `history` holds the events, or pairs of an action and what it
-gave.
+gave. Of a file with one event nobody knows whether a delegate was at work: a task in a delegate's form is an agent's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from .translator import Given, Spot, Translator
 
 NAME = "openhands-v0-jsonl"
 _HISTORY: Paths = frozenset({(), ("history",)})
-_FOLDER = re.compile(r"([^/\\]{8,128})[/\\]events[/\\]\d{1,9}\.json$")
+_FOLDER = re.compile(r"([^/\\]{8,128})[/\\]events[/\\]\d{1,9}\.json$|(?<![^/\\])([0-9a-f]{32})$")
+"""The session of the place of an event's file, or of the folder that holds a conversation."""
 _TOLD = frozenset(("instance_id", "test_result", "metrics", "metadata", "instruction"))
 
 
@@ -42,7 +43,8 @@ class OpenHandsV0Lines(Translator):
             return
         if self._run is None:
             found = _FOLDER.search(self.given.path)
-            self._run = Run([self.begin(found[1] if found else None)])
+            name = found[1] or found[2] if found else None
+            self._run = Run([self.begin(name)], alone=bool(found and found[1]))
         self._events.happened(self._run, value, spot)
 
     def _evaluated(self, value: dict[str, Any], spot: Spot) -> None:

@@ -1,6 +1,7 @@
 """OpenHands' agent SDK (V1): an event a line, or a file of its own -> meanings.
 
 A condensation lists the events that it drops. A response with several calls stands in as many events, which name it.
+A session is called as its folder is; one below its parent's `subagents` is that of a sub-agent.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..events import ForeignCompaction, RouteChanged
+from ..events import ForeignCompaction, Reading, RouteChanged
 from ..readers import openhands_v1 as reader
 from ..readers.pieces import id_of, list_of, map_of, text_of
 from .chains import Chain
 from .formats import Format, Head, Tells
-from .given import calls_of, name_in
+from .given import calls_of, made_by_agent, name_in
 from .translator import Spot, Translator
 
 NAME = reader.NAME
 _READER = (reader.NAME, reader.VERSION)
 _RESULTS = (reader.RESULTS, reader.VERSION)
-_FOLDER = re.compile(r"([^/\\]{8,128})[/\\]events[/\\]event-\d{1,9}-[^/\\]*\.json$")
+_FOLDER = re.compile(
+    r"(?:(?:^|[/\\])([^/\\]{8,128})[/\\]subagents[/\\])?"
+    r"(?:([^/\\]{8,128})[/\\]events[/\\]event-\d{1,9}-[^/\\]*\.json|(?<![^/\\])([0-9a-f]{32}))$"
+)
+"""(parent, session) of the place of an event's file, or of the folder that holds a conversation."""
 
 
 class OpenHandsV1(Translator):
@@ -31,7 +36,12 @@ class OpenHandsV1(Translator):
     def _chain(self) -> Chain:
         if self.main is None:
             found = _FOLDER.search(self.given.path)
-            return self.begin(found[1] if found else None)
+            if found is None:
+                return self.begin(None)
+            name = found[2] or found[3]
+            if found[1]:
+                return self.begin(name, relation="subagent", parent=found[1])
+            return self.begin(name)
         return self.main
 
     def record(self, value: dict[str, Any], spot: Spot) -> None:
@@ -51,7 +61,13 @@ class OpenHandsV1(Translator):
         if kind == "ACPToolCallEvent":
             self._ran(chain, value, spot)
         elif reading is not None and reading.parts:
-            self.item(chain, spot, _READER, reading)
+            self._add(chain, spot, _READER, reading)
+
+    def _add(
+        self, chain: Chain, spot: Spot, of: tuple[str, int], reading: Reading, view: str = ""
+    ) -> None:
+        told = made_by_agent(reading) if chain.side else reading
+        self.item(chain, spot, of, told, view=view)
 
     def _routed(self, chain: Chain, value: Mapping[str, Any], spot: Spot) -> None:
         """The state says which model the agent has."""
@@ -72,8 +88,8 @@ class OpenHandsV1(Translator):
         reading = reader.reading(value)
         assert reading is not None
         if not any(call in chain.calls for call in calls_of(reading)):
-            self.item(chain, spot, _READER, reading)
-            self.item(chain, spot, _RESULTS, reader.answer(value), view="results")
+            self._add(chain, spot, _READER, reading)
+            self._add(chain, spot, _RESULTS, reader.answer(value), view="results")
 
 
 def recognises(head: Head) -> bool:
@@ -101,7 +117,7 @@ FORMAT = Format(
         usage="totals of the run only: not read",
         errors="is_error, exit codes, errors of the agent",
         compaction="boundary, events dropped, summary",
-        subagents="none",
+        subagents="own folders below their parent's",
         images="data or address",
     ),
 )

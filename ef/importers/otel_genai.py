@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from blake3 import blake3
+
 from ..events import PartKind, Reading, RouteChanged, UsageReported
 from ..events.shapes import is_list, is_map
 from ..readers import otel_genai as reader
@@ -34,6 +36,7 @@ _INSTRUCTIONS = "gen_ai.system_instructions"
 _ASKS = ("chat", "text_completion", "generate_content")
 """Operations that ask a model; what others hold (an agent's run, a workflow) says their messages again."""
 _TOP = frozenset({()})
+_TOPS = frozenset(("resourceSpans", "resource_spans", "attributes"))
 _VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 
 
@@ -50,6 +53,9 @@ class OtelGenai(DocumentTranslator):
         self._systems: dict[str, str] = {}
 
     def document(self, data: bytes) -> None:
+        if data.lstrip()[:1] == b"[" and data.rstrip()[-1:] == b"]":
+            super().document(data)
+            return
         if any(_is_whole(row) for row in lines(data)):
             for row in lines(data):
                 self.line(row)
@@ -70,7 +76,10 @@ class OtelGenai(DocumentTranslator):
                 self.record(each.value, spot)
 
     def cut(self, path: Path, value: Any, spot: Spot) -> None:
-        """Records are spans, and not the values of a document."""
+        if is_map(value):
+            self.record(dict(value), spot)
+        else:
+            self.remark("not-object", spot, REMARKS["not-object"])
 
     def time_of(self, value: Mapping[str, Any]) -> Any:
         return _time(value)
@@ -189,17 +198,13 @@ def _messages(value: Any) -> Iterator[tuple[Any, bytes]]:
 def _likeness(reading: Reading) -> str:
     """What two tellings of a message have in common: all but reasoning."""
     parts = [
-        (
-            p.kind.value,
-            p.call_id,
-            p.text,
-            p.call.name if p.call else "",
-            p.call.given if p.call else "",
-        )
+        (p.kind.value, p.call_id, p.text, *((p.call.name, p.call.given) if p.call else (p.media,)))
         for p in reading.parts
         if p.kind is not PartKind.REASONING
     ]
-    return repr((reading.role, parts))
+    opaque = [p.block for p in reading.parts if p.kind is PartKind.OPAQUE]
+    told = repr((reading.role, parts, opaque)).encode("utf-8", "surrogatepass")
+    return blake3(told).hexdigest()
 
 
 def _spans(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -253,10 +258,11 @@ def _count(value: Any) -> Any:
 
 def recognises(head: Head) -> bool:
     """Whether a file holds spans of model calls."""
-    if b"gen_ai." not in head.data and b"resourceSpans" not in head.data:
+    if _INPUT.encode() not in head.data and _OUTPUT.encode() not in head.data:
         return False
-    of_top = {"resourceSpans", "attributes"} & head.keys
-    return bool(of_top) or any(map(_is_export, head.records))
+    if _TOPS & head.keys or any(map(_is_export, head.records)):
+        return True
+    return any(len(path) == 2 and path[0] == 0 and path[1] in _TOPS for path, _ in head.cuts)
 
 
 def _is_whole(row: RawLine) -> bool:
@@ -268,7 +274,7 @@ def _is_whole(row: RawLine) -> bool:
 
 
 def _is_export(record: Mapping[str, Any]) -> bool:
-    if is_list(record.get("resourceSpans")):
+    if any(is_list(record.get(name)) for name in ("resourceSpans", "resource_spans")):
         return True
     told = record.get("attributes")
     return is_map(told) and any(key.startswith("gen_ai.") for key in told)

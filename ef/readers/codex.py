@@ -1,8 +1,8 @@
 """Codex rollout lines -> items and parts. Pure; version 1.
 
 A line's payload is an item of the Responses API (in files of before 0.4 the line itself is). A message of role `user`
-that opens with one of the harness's wrappers was put there by it, whoever typed such words; the summary that a
-compaction leaves is the importer's. Text may lower a part's authority, never raise it.
+that opens with one of the harness's wrappers was put there by it, whoever typed such words; the state of an editor is
+its own, before what was typed; the summary that a compaction leaves is the importer's. Text may lower a part's authority, never raise it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..events import Channel, Part, PartKind, Reading
 from ..events.shapes import is_map
 from . import openai_responses as responses
 from .jsonvalues import parse
-from .pieces import map_of, text_part
+from .pieces import capped, map_of, text_part
 
 NAME, VERSION = "codex", 1
 SUMMARY = f"{NAME}/summary"
@@ -24,7 +24,7 @@ _HARNESS = re.compile(
     r"\s*(?:<(?:environment_context|user_instructions|turn_aborted|skill|skills_instructions|user_shell_command"
     r"|subagent_notification|apps_instructions|plugins_instructions|permissions instructions|collaboration_mode"
     r"|model_switch|personality_spec|token_budget|context_window|realtime_conversation|multi_agent_mode"
-    r"|goal_context|hook_prompt|INSTRUCTIONS|image|/image)\b"
+    r"|goal_context|hook_prompt|user_action|INSTRUCTIONS)\b"
     r"|# AGENTS\.md instructions\b|<!-- AGENTS\.md|Warning: apply_patch was requested via "
     r"|Warning: The maximum number of)"
 )
@@ -32,7 +32,10 @@ _SUMMARY = re.compile(
     r"\s*(?:Another language model started to solve this problem and produced a summary"
     r"|You were originally given instructions from a user over one or more turns)"
 )
-_WRAPPED = frozenset(("<image>", "</image>"))
+_IMAGE = re.compile(r"\s*</?image(?: [^<>]{0,4096})?>\s*\Z")
+"""What stands around an image."""
+_EDITOR = re.compile(r"\s*# Context from my IDE setup:")
+_REQUEST = "\n## My request for Codex:\n"
 
 
 def read(data: bytes) -> Reading:
@@ -69,7 +72,8 @@ def reading(line: Mapping[str, Any]) -> Reading:
     found = responses.reading(item, form="codex")
     if found.role != "user" or responses.kind_in(item) != "message":
         return found
-    return replace(found, parts=tuple(_user(part, found) for part in found.parts))
+    images = any(part.kind is PartKind.IMAGE for part in found.parts)
+    return replace(found, parts=capped([p for part in found.parts for p in _user(part, images)]))
 
 
 def is_summary(item: Mapping[str, Any]) -> bool:
@@ -78,15 +82,25 @@ def is_summary(item: Mapping[str, Any]) -> bool:
     return bool(texts) and _SUMMARY.match(texts[0]) is not None
 
 
-def _user(part: Part, found: Reading) -> Part:
+def _user(part: Part, images: bool) -> list[Part]:
+    """A part of a user's message: one, or two where an editor's state stands before what was typed."""
     if part.channel is not Channel.USER_TYPED or part.kind is not PartKind.TEXT:
-        return part
+        return [part]
     if _SUMMARY.match(part.text):
-        return replace(part, channel=Channel.IMPORTER)
-    images = any(each.kind is PartKind.IMAGE for each in found.parts)
-    if _HARNESS.match(part.text) or (images and part.text.strip() in _WRAPPED):
-        return replace(part, channel=Channel.SYSTEM)
-    return part
+        return [replace(part, channel=Channel.IMPORTER)]
+    if _EDITOR.match(part.text):
+        return _behind_state(part)
+    if _HARNESS.match(part.text) or (images and _IMAGE.match(part.text)):
+        return [replace(part, channel=Channel.SYSTEM)]
+    return [part]
+
+
+def _behind_state(part: Part) -> list[Part]:
+    """What an editor says of itself, which may quote anything, and behind the last heading what was typed."""
+    state, heading, typed = part.text.rpartition(_REQUEST)
+    if not heading or not typed.strip():
+        return [replace(part, channel=Channel.SYSTEM)]
+    return [text_part(Channel.SYSTEM, state + heading), text_part(Channel.USER_TYPED, typed)]
 
 
 def _agents(item: Mapping[str, Any]) -> Reading:

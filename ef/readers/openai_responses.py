@@ -69,9 +69,12 @@ _OUTPUTS = frozenset(
 )
 KEPT = frozenset(
     """compaction compaction_summary compaction_trigger context_compaction item_reference mcp_list_tools
-    mcp_approval_request mcp_approval_response program program_output ghost_snapshot""".split()
+    mcp_approval_request mcp_approval_response program program_output additional_tools configuration_update
+    ghost_snapshot""".split()
 )
 """Items that are kept as they are: nothing in them is for us to read."""
+COMPACTIONS = frozenset(("compaction", "compaction_summary", "context_compaction"))
+"""Items that stand for what was before them."""
 _FAILED = frozenset(("failed", "incomplete", "error"))
 
 
@@ -243,7 +246,8 @@ def given_back(item: Mapping[str, Any]) -> Reading:
     kind, call_id = kind_in(item), _call_id(item)
     if kind == "mcp_call":
         fault = item.get("error")
-        said = map_of(fault).get("message") if is_map(fault) else fault
+        told = map_of(fault)
+        said = (told.get("message") or output_text(told.get("content"))) if told else fault
         text = output_text(item.get("output")) or text_of(said)
         part = result_part(call_id, text, fault is not None, dict(item), form="")
     elif kind == "image_generation_call":

@@ -36,7 +36,7 @@ NAME, VERSION = "openhands-v0", 1
 MORE, ANSWER, TOLD = f"{NAME}/more", f"{NAME}/answer", f"{NAME}/told"
 ACTIONS = frozenset(
     """start read write edit run run_ipython browse browse_interactive call_tool_mcp mcp delegate think finish reject
-    push send_pr add_task modify_task save task_tracking""".split()
+    push send_pr add_task modify_task save task_tracking search summarize""".split()
 )
 """Actions that are calls."""
 SILENT_ACTIONS = frozenset(
@@ -45,8 +45,10 @@ SILENT_ACTIONS = frozenset(
 """Actions that say nothing to the model."""
 OBSERVATIONS = frozenset(
     """read write edit browse run run_ipython chat delegate message error success think user_rejected mcp download
-    task_tracking recall""".split()
+    task_tracking recall microagent workspace_context search""".split()
 )
+_LOOKED_UP = frozenset(("recall", "microagent", "workspace_context"))
+"""Observations that the harness puts before the model: what it looked up itself."""
 SILENT_OBSERVATIONS = frozenset(
     "null agent_state_changed condense loop_detection server_ready status".split()
 )
@@ -187,7 +189,7 @@ def _observed(event: Mapping[str, Any], observation: str, answers: bool | None) 
     call_id = call_id_of(event)
     if observation in SILENT_OBSERVATIONS and not call_id:
         return None
-    if observation == "recall" and not call_id:
+    if observation in _LOOKED_UP and not call_id:
         return Reading("user", _recalled(event, extras))
     if not call_id and answers is not True:
         call_id = pair_id(event.get("cause"))

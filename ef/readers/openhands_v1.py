@@ -2,14 +2,17 @@
 
 Each event says by `kind` what it is. An action is a call with the thoughts before it, an observation its result; what
 an ACP agent ran stands in one event with what came of it: `read` gives the call, `read_results` the answer. A summary
-is the importer's; context that the SDK adds to a message (`extended_content`) the harness's.
+is the importer's; context that the SDK adds to a message or a result (`extended_content`) the harness's. A user's
+message that names its `sender` is another agent's; one that the SDK itself sends has its words, and is the harness's.
 Shapes: openhands-sdk/openhands/sdk/event of OpenHands/software-agent-sdk.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..events import Channel, Part, Reading
@@ -46,6 +49,13 @@ KNOWN = SILENT | frozenset(
 ENDED = frozenset(("completed", "failed"))
 """How an ACP agent says that a tool has run."""
 _UNKNOWN_YET = -1
+_OWN_WORDS = re.compile(
+    r"The goal is NOT yet complete \(audit iteration \d|Resuming a goal that was paused or interrupted\. Re-check"
+    r"|The task appears incomplete \(iteration \d|Your previous response was blocked by the model's content filter\."
+    r"|Missing required parameters for function '|Parameter '[^'\n]{1,200}' is (?:not allowed|expected)"
+    r"|Function '[^'\n]{1,200}' not found in available tools|<<RESUMED CONVERSATION>>"
+)
+"""How messages begin that the SDK sends in the user's name: to go on with a goal, after a refusal or a broken call."""
 _ANSWERS = frozenset(("ObservationEvent", "UserRejectObservation", "AgentErrorEvent"))
 
 
@@ -108,9 +118,16 @@ def _message(event: Mapping[str, Any]) -> Reading:
         parts += _blocks(message.get("content"), Channel.ASSISTANT)
         return Reading("assistant", capped(parts), id_of(event.get("llm_response_id")) or None)
     channel = Channel.USER_TYPED if source == "user" else Channel.SYSTEM
-    parts = [*_blocks(message.get("content"), channel)]
+    if source == "user" and event.get("sender") not in (None, ""):
+        channel = Channel.ASSISTANT
+    parts = [_typed(part) for part in _blocks(message.get("content"), channel)]
     parts += _blocks(event.get("extended_content"), Channel.SYSTEM)
     return Reading("user", capped(parts))
+
+
+def _typed(part: Part) -> Part:
+    own = part.channel is Channel.USER_TYPED and _OWN_WORDS.match(part.text)
+    return replace(part, channel=Channel.SYSTEM) if own else part
 
 
 def _acted(event: Mapping[str, Any]) -> Reading:
@@ -135,6 +152,9 @@ def _thoughts(holder: Mapping[str, Any]) -> list[Part]:
     ]
     text = text_of(holder.get("reasoning_content"))
     item = holder.get("responses_reasoning_item")
+    if not text:
+        told = [*list_of(map_of(item).get("summary")), *list_of(map_of(item).get("content"))]
+        text = "\n\n".join(filter(None, map(text_of, told)))
     if made or not (text or is_map(item)):
         return made
     return [thought(Channel.ASSISTANT, text, item)]
@@ -156,7 +176,8 @@ def _observed(event: Mapping[str, Any], kind: str) -> Reading:
     others = [part for part in blocks if part.kind.value != "text"]
     own = None if others else seen  # an image stands once
     result = result_part(call_id, text, failed, own, form=form, name=name, exit_code=code)
-    return Reading("user", capped([result, *others]))
+    added = _blocks(event.get("extended_content"), Channel.SYSTEM)
+    return Reading("user", capped([result, *others, *added]))
 
 
 def _content(seen: Mapping[str, Any]) -> Any:

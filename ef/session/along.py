@@ -112,9 +112,9 @@ class Along:
         return found if found is not None and found.seq == seq else None
 
     def _begun(self, stream: str) -> _Replayed | None:
-        """The replay of a stream that was not met before. One that was closed to make room is not begun again."""
+        """The replay of a stream that was not met before. One that was closed to make room is not begun again: what is
+        known of it ends where it was closed."""
         if stream in self._closed:
-            self._closed[stream] = None
             return None
         if len(self._open) == OPEN_MOST:
             self._close(next(iter(self._open)))

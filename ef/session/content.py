@@ -159,7 +159,10 @@ def spooled(
 
 def _joined(folder: Path, redaction: Redaction | None) -> Content:
     """The events of a folder that has each in a file of its own, in order, one a line."""
-    names = sorted(name for name in os.listdir(folder) if EVENT.fullmatch(name))
+    numbered = [
+        (int(found[1]), name) for name in os.listdir(folder) if (found := EVENT.fullmatch(name))
+    ]
+    names = [name for _, name in sorted(numbered)]
     if folder.name != "events" or not names:
         raise InputRefused(
             where=str(folder), why="it is not a regular file", remedy="Give a session file."

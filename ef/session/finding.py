@@ -11,10 +11,12 @@ from typing import NamedTuple
 SUFFIXES = (".jsonl", ".json", ".ndjson", ".traj", ".db", ".sqlite", ".sqlite3")
 PACKED = (".gz", ".zst", ".zstd")
 PASSED_BY = frozenset(
-    "node_modules .git .hg .svn .venv venv __pycache__ .tox .mypy_cache .ruff_cache site-packages".split()
+    """node_modules .git .hg .svn .venv venv __pycache__ .tox .mypy_cache .ruff_cache site-packages
+    event_cache""".split()
 )
-"""Folders that hold no sessions and many files."""
-EVENT = re.compile(r"event-\d{1,9}-[\w-]{1,64}\.json")
+"""Folders that hold no sessions, or copies of them, and many files."""
+EVENT = re.compile(r"(?:event-)?(\d{1,9})(?:-[\w-]{1,64})?\.json")
+"""The file of one event: its number, and in some formats its id."""
 _AGENT = re.compile(r"(?:^|/)(?:subagents/|agent-[^/]*\.jsonl)")
 
 

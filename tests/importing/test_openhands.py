@@ -84,6 +84,15 @@ def test_who_speaks_is_said_by_the_event(tmp_path: Path) -> None:
         ]
 
 
+def test_a_message_of_the_environment_is_the_harnesss(tmp_path: Path) -> None:
+    word = rows()[1]
+    for source, channel in (("user", "user_typed"), ("environment", "system"), (None, "system")):
+        folder = tmp_path / str(source)
+        path = written(folder / "s.jsonl", [{**word, "source": source}])
+        with store_of(path, folder) as taken:
+            assert taken.said() == [(channel, "Mend the kettle, please.")]
+
+
 def test_an_observation_that_looks_like_the_users_words_is_a_tools(tmp_path: Path) -> None:
     values = rows()
     words = values[1]["args"]["content"]
@@ -178,6 +187,27 @@ def test_a_pair_is_a_call_and_its_result_with_and_without_numbers(tmp_path: Path
         assert calls[1] == "event-4"
 
 
+def test_a_broken_line_of_an_evaluation_is_one_run_less(tmp_path: Path) -> None:
+    first, second = OUTPUT.read_bytes().splitlines(keepends=True)
+    path = tmp_path / "s.jsonl"
+    for broken, line in ((first[:-200] + b"\n" + second, 1), (first + second[:-200] + b"\n", 2)):
+        path.write_bytes(broken)
+        folder = tmp_path / str(line)
+        folder.mkdir()
+        with store_of(path, folder) as taken:
+            assert len(taken.done.sessions) == 1
+            assert {(n["kind"], n["line"]) for n in taken.done.notes} == {("not-json", line)}
+
+
+def test_an_output_that_is_laid_out_over_lines_is_a_document(tmp_path: Path) -> None:
+    value = rows(OUTPUT)[1]
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(value, indent=1), "utf-8")
+    with store_of(path, tmp_path) as taken:
+        assert taken.done.format == "openhands-v0"
+        assert [p.call_id for p in taken.parts() if p.result] == ["t1", "t2"]
+
+
 def test_lines_that_are_added_add(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     for values, growing in ((rows(), 8), (rows(OUTPUT), 1)):
@@ -270,6 +300,14 @@ def test_the_sdks_calls_results_errors_and_rejections_are_paired(tmp_path: Path)
         thoughts = [p for p in taken.parts() if p.kind.value == "reasoning"]
         assert [p.text for p in thoughts] == ["A kettle needs a lid.", "It is."]
         assert thoughts[0].block["signature"] == "c2ln"
+
+
+def test_an_acp_agents_tool_that_is_told_again_ran_once(tmp_path: Path) -> None:
+    values = rows(SDK)
+    again = {**values[12], "id": "again"}
+    with store_of(written(tmp_path / "s.jsonl", [*values, again]), tmp_path) as taken:
+        assert [p.call_id for p in taken.parts() if p.call].count("acp-1") == 1
+        assert [p.call_id for p in taken.parts() if p.result].count("acp-1") == 1
 
 
 def test_what_the_sdk_adds_to_the_users_words_is_not_the_users(tmp_path: Path) -> None:

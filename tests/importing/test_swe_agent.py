@@ -64,6 +64,15 @@ def test_a_demonstration_is_the_harnesss_text_and_calls_nothing(tmp_path: Path) 
         assert sum(1 for p in taken.parts() if p.call) == 3
 
 
+def test_a_demonstration_answers_no_call(tmp_path: Path) -> None:
+    whole = value()
+    shown = {**whole["history"][2], "content": "USER: Mend the cup.", "is_demo": True}
+    whole["history"].insert(6, shown)
+    with store_of(written(tmp_path / "s.traj", whole), tmp_path) as taken:
+        assert ("system", "USER: Mend the cup.") in taken.said()
+        assert [p.text for p in taken.parts() if p.result][1] == whole["history"][7]["content"]
+
+
 def test_only_the_first_message_was_typed(tmp_path: Path) -> None:
     whole = value(HISTORY)
     whole["history"].append({"role": "user", "content": "Please go on.", "agent": "main"})

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ef.errors import Damaged, EfError
+from ef.log import databytes
 from ef.log.pages import DataFile, Leaf
 from tests.log.build import DATABASES, checked, in_child, item, opened, says
 
@@ -104,6 +105,7 @@ def test_a_flag_of_an_entry_is_named(store: Path, name: bytes) -> None:
     data = bytearray((store / "data.mdb").read_bytes())
     data[next(nodes(data, page)) + 4] |= 0x08
     (store / "data.mdb").write_bytes(data)
+    assert databytes.check(store / "data.mdb") == []  # the form of the pages is sound
     assert "has flags 0x8" in says(checked(store, plain="a reason"))
     assert checked(store, plain="a reason").events == 421
 
@@ -127,3 +129,4 @@ def test_a_leaf_whose_end_cannot_be_read_is_damage_and_no_more(store: Path) -> N
     found = checked(store, plain="a reason")
     assert "its entry at 65000 does not lie in it" in says(found)
     assert "the way to it" not in says(found)
+    assert "its entry at 65000" in says(checked(store, plain="a reason", quick=True))
