@@ -144,7 +144,7 @@ TELLS = SDK_TELLS._replace(
 
 FORMAT = Format(
     NAME,
-    "Cline extension (from its source code, not from a file written by it)",
+    "Cline extension",
     "document",
     Task,
     recognises,

@@ -126,7 +126,7 @@ TELLS = Tells(
 
 FORMAT = Format(
     NAME,
-    "goose (from its source code, not from a file written by it)",
+    "goose",
     "lines",
     Goose,
     recognises,

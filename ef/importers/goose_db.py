@@ -61,7 +61,7 @@ def recognises(head: Head) -> bool:
 
 FORMAT = Format(
     NAME,
-    "goose database (from its source code, not from a file written by it)",
+    "goose database",
     "database",
     GooseDatabase,
     recognises,

@@ -1,12 +1,14 @@
 """Message lists of providers' APIs -> meanings: what a program keeps of its own agent, or sends as a request.
 
 A file is a JSON document that is a list of messages, or an object that holds one (with a system text, a model, usage
-beside it), or a message a line. Nothing in it names a session, a time or, but for calls, an id.
+beside it), or a message alone; or it has a message a line, or such an object a line, each a session of its own. Nothing
+in it names a session, a time or, but for calls, an id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..events import Reading, RouteChanged, UsageReported
@@ -46,13 +48,25 @@ class Messages(DocumentTranslator):
         super().__init__(given)
         self._model: str | None = None
         self._group: str | None = None
+        self._chain: Chain | None = None
 
     def document(self, data: bytes) -> None:
-        if _is_lines(data) or is_alone(data, self.DESCEND):
-            for line in lines(data) if _is_lines(data) else (RawLine(1, 0, data, True),):
+        first = _first_line(data)
+        if _is_one(first) or is_alone(data, self.DESCEND):
+            for line in lines(data) if first else (RawLine(1, 0, data, True),):
                 self.line(line)
-            return
-        super().document(data)
+        elif first:
+            self._objects(data)
+        else:
+            super().document(data)
+
+    def _objects(self, data: bytes) -> None:
+        """Lines that are documents: what no line says is not of the next one."""
+        for line in lines(data):
+            self._chain = self._group = self._model = None
+            for cut in cuts(line.data, self.DESCEND):
+                start, end = line.start + cut.start, line.start + cut.end
+                self.found(replace(cut, start=start, end=end, line=line.number), data)
 
     def record(self, value: dict[str, Any], spot: Spot) -> None:
         self.message(value, spot)
@@ -81,7 +95,9 @@ class Messages(DocumentTranslator):
 
     def chain(self) -> Chain:
         """The file's session."""
-        return self.main or self.begin(None)
+        if self._chain is None:
+            self._chain = self.begin(None)
+        return self._chain
 
     def message(self, value: Mapping[str, Any], spot: Spot) -> None:
         """One message."""
@@ -136,13 +152,13 @@ def is_alone(data: bytes, descend: Paths) -> bool:
     return False
 
 
-def _is_lines(data: bytes) -> bool:
-    """Whether a file has a message a line: its first line is one, and there are more."""
+def _first_line(data: bytes) -> Mapping[str, Any]:
+    """The object that is a file's whole first line, where there are more; else an empty one."""
     first, _, rest = data.lstrip().partition(b"\n")
     if not first.startswith(b"{") or not rest.strip():
-        return False
+        return {}
     found = read_line(first)
-    return len(found.values) == 1 and found.rest is None and _is_one(found.values[0].value)
+    return map_of(found.values[0].value) if len(found.values) == 1 and found.rest is None else {}
 
 
 def _is_one(value: Any) -> bool:
@@ -164,7 +180,7 @@ def mostly(test: Callable[[Mapping[str, Any]], bool], found: Sequence[Mapping[st
 
 def found_in(head: Head, *keys: str) -> list[Mapping[str, Any]]:
     """The first messages of a file: those of its list, those under one of these keys, or those of its lines."""
-    if _is_lines(head.data):
+    if _is_one(_first_line(head.data)):
         return list(head.records)
     if _OTHERS & head.keys:
         return []

@@ -57,7 +57,7 @@ def recognises(head: Head) -> bool:
 
 FORMAT = Format(
     NAME,
-    "Roo Code (from its source code, not from a file written by it)",
+    "Roo Code",
     "document",
     Roo,
     recognises,

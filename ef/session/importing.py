@@ -78,14 +78,20 @@ def import_bytes(
 
 def found_format(content: Content, form: str | None) -> Format:
     """The format of a content, or the one that the caller says. Raises InputRefused."""
-    if form is not None:
-        return said_format(form)
+    said = said_format(form) if form is not None else None
     data = content.head(HEAD_BYTES)
     if not content.tables and not data.strip():
         raise InputRefused(
             where=content.path, why="it is empty", remedy="Give a file that holds a session."
         )
-    found = recognised(Head(data, content.path, len(data) == content.size, content.tables))
+    head = Head(data, content.path, len(data) == content.size, content.tables)
+    if said is not None:
+        holds = head.tables if said.form == "database" else head.records or head.cuts
+        if not holds:
+            why = f"it holds nothing that {said.name} could be read from"
+            raise InputRefused(where=content.path, why=why, remedy=_REMEDY)
+        return said
+    found = recognised(head)
     if found is None:
         raise InputRefused(where=content.path, why=_why(data), remedy=_REMEDY)
     return found

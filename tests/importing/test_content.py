@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ef
-from ef.errors import InputRefused
+from ef.errors import InputRefused, UsageError
 from ef.importers.formats import Format, Tells
 from ef.importers.translator import Translator
 from ef.session import content
@@ -196,3 +196,18 @@ def test_what_is_written_meanwhile_is_for_the_next_import(tmp_path: Path) -> Non
             b"".join(found.blocks())
     finally:
         found.close()
+
+
+def test_a_format_that_is_said_is_taken_where_there_is_anything_to_read(tmp_path: Path) -> None:
+    odd, text = tmp_path / "odd.jsonl", tmp_path / "text.jsonl"
+    odd.write_bytes(b'{"role": "user", "content": "Is there a lid?", "ts": 1}\n' * 2)
+    text.write_text("a text\nof two lines\n")
+    with ef.open(tmp_path / "s.ef") as store:
+        with pytest.raises(InputRefused, match="not known"):
+            store.import_file(odd)
+        assert store.import_file(odd, format="openai-chat").sessions
+        for form in ("openai-chat", "langgraph"):
+            with pytest.raises(InputRefused, match="holds nothing"):
+                store.import_file(text, format=form)
+        with pytest.raises(UsageError, match="invalid choice"):
+            store.import_file(odd, format="nope")

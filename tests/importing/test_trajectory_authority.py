@@ -93,7 +93,7 @@ def test_rules_that_come_with_a_result_are_the_harnesss_and_the_result_the_tools
     with store_of(written(tmp_path / "s.jsonl", values), tmp_path) as taken:
         answer = next(r for r in taken.main if any(p.result for p in r.parts))
         assert [(p.kind.value, p.channel.value) for p in answer.parts] == [
-            ("tool_result", "tool"), ("text", "system"),
+            ("tool_result", "tool"), ("image", "tool"), ("text", "system"),
         ]  # fmt: skip
         assert answer.parts[0].text == "lid"
 
@@ -112,6 +112,11 @@ def test_the_text_of_a_reasoning_item_is_read(tmp_path: Path) -> None:
         assert [(p.text, p.block) for p in thoughts] == [(expected, item)]
 
 
+def later() -> list[dict[str, Any]]:
+    """The same events of another conversation: each has an id of its own."""
+    return [{**value, "id": "2" + value["id"][1:]} for value in rows(SDK)]
+
+
 def conversation(folder: Path, values: list[dict[str, Any]]) -> Path:
     """A conversation as the SDK keeps it: each event a file."""
     for n, value in enumerate(values):
@@ -121,7 +126,7 @@ def conversation(folder: Path, values: list[dict[str, Any]]) -> Path:
 
 def test_a_conversation_below_its_parents_is_that_of_a_sub_agent(tmp_path: Path) -> None:
     main = conversation(tmp_path / PARENT, rows(SDK))
-    side = conversation(tmp_path / PARENT / "subagents" / CHILD, rows(SDK))
+    side = conversation(tmp_path / PARENT / "subagents" / CHILD, later())
     found = [c.path for c in candidates_of(str(tmp_path))]
     assert found == [str(main), str(side)]
     with ef.open(tmp_path / "s.ef") as store:
@@ -135,7 +140,7 @@ def test_a_conversation_below_its_parents_is_that_of_a_sub_agent(tmp_path: Path)
 
 
 def test_files_of_a_sub_agents_events_say_the_same_as_their_folder(tmp_path: Path) -> None:
-    side = conversation(tmp_path / "in" / PARENT / "subagents" / CHILD, rows(SDK))
+    side = conversation(tmp_path / "in" / PARENT / "subagents" / CHILD, later())
     with ef.open(tmp_path / "a.ef") as store:
         whole = took(store, side)
         said, opened = whole.said(), whole.events(SessionOpened)
@@ -201,7 +206,7 @@ def test_a_folder_of_events_is_one_session_in_the_order_of_their_numbers(tmp_pat
 
 
 def test_what_one_condensation_dropped_no_later_one_drops_again() -> None:
-    """A range is two numbers: without this, few lines would say that many events were dropped, each of them many times."""
+    """A range is two numbers: without this, few lines would say of many events that they were dropped, and of each often."""
     count = 400
     dropped = {"forgotten_events_start_id": 0, "forgotten_events_end_id": count}
     values = [
