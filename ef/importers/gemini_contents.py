@@ -49,7 +49,7 @@ class Contents(Messages):
         if key == "content" and is_map(value):
             self.choice(path, value, spot)
         elif key in ("modelVersion", "model_version"):
-            self._model = name_in(value)
+            self.made_by(name_in(value), spot)
 
     def _paired(self, reading: Reading, chain: Chain) -> Reading:
         """A response without an id answers the oldest call without one that waits and has its name."""

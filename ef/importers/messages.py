@@ -7,12 +7,13 @@ in it names a session, a time or, but for calls, an id.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..events import Reading, RouteChanged, UsageReported
-from ..events.shapes import is_list, is_map
+from ..events.shapes import is_map
 from ..readers import reader_of, texts
 from ..readers.jsoncuts import Path, Paths, cuts
 from ..readers.jsonvalues import read_line
@@ -26,6 +27,7 @@ from .translator import Given, Spot
 
 SYSTEMS = ("system", "instructions", "system_instruction", "systemInstruction")
 """Keys under which an object has the system's text."""
+_HAS_SYSTEM = re.compile(rb'"(?:system|instructions|system_?[iI]nstruction)"\s*:')
 _WRAPPERS = ("request", "response", "body")
 """Keys under which a log of requests has what this reads."""
 
@@ -49,6 +51,7 @@ class Messages(DocumentTranslator):
         self._model: str | None = None
         self._group: str | None = None
         self._chain: Chain | None = None
+        self._systems: set[bytes] = set()
 
     def document(self, data: bytes) -> None:
         first = _first_line(data)
@@ -58,15 +61,32 @@ class Messages(DocumentTranslator):
         elif first:
             self._objects(data)
         else:
-            super().document(data)
+            self._whole(data)
+
+    def _whole(self, data: bytes) -> None:
+        """A document. Its system text comes before the messages, wherever it stands."""
+        read: set[int] = set()
+        if _HAS_SYSTEM.search(data):
+            for cut in cuts(data, self.DESCEND):
+                if cut.fault is None and cut.path[-1:] and cut.path[-1] in SYSTEMS:
+                    read.add(cut.start)
+                    self.found(cut, data)
+        for cut in cuts(data, self.DESCEND):
+            if cut.start not in read:
+                self.found(cut, data)
 
     def _objects(self, data: bytes) -> None:
         """Lines that are documents: what no line says is not of the next one."""
         for line in lines(data):
-            self._chain = self._group = self._model = None
+            self.apart()
             for cut in cuts(line.data, self.DESCEND):
                 start, end = line.start + cut.start, line.start + cut.end
                 self.found(replace(cut, start=start, end=end, line=line.number), data)
+
+    def apart(self) -> None:
+        """Another session begins: nothing is known of it."""
+        self._chain = self._group = self._model = None
+        self._systems.clear()
 
     def record(self, value: dict[str, Any], spot: Spot) -> None:
         self.message(value, spot)
@@ -78,11 +98,11 @@ class Messages(DocumentTranslator):
             if holder == "" or holder in self.LISTS:
                 self.message(map_of(value), spot)
         elif key == "model":
-            self._model = name_in(value)
-        elif (
-            key in SYSTEMS and value and (is_list(value) or is_map(value) or isinstance(value, str))
-        ):
-            self.add(spot, (texts.SYSTEM, texts.VERSION), texts.system(value))
+            self.made_by(name_in(value), spot)
+        elif key in SYSTEMS and value and isinstance(value, list | dict | str):
+            if spot.data not in self._systems:  # a response says its request's again
+                self._systems.add(spot.data)
+                self.add(spot, (texts.SYSTEM, texts.VERSION), texts.system(value))
         elif key in self.LISTS and isinstance(value, str) and value:
             self.add(spot, (texts.USER, texts.VERSION), texts.read_user(spot.data))
         elif key in ("usage", "usageMetadata", "usage_metadata") and is_map(value):
@@ -132,6 +152,14 @@ class Messages(DocumentTranslator):
         if reading.role == "assistant":
             self._group = reading.group or INFERRED + key
         return key
+
+    def made_by(self, model: str | None, spot: Spot) -> None:
+        """The model of the answers; of one that stands before it too."""
+        self._model = model
+        if model is not None and self._group is not None:
+            route = self.chain().routed(RouteChanged(self.PROVIDER, model))
+            if route is not None:
+                self.event(self.chain(), spot, route)
 
     def took(self, usage: Mapping[str, Any], spot: Spot) -> None:
         """Usage that stands beside messages: that of the newest response, where there is one."""

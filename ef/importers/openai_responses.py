@@ -32,6 +32,10 @@ class Responses(Messages):
     _response: str | None = None
     _output = False
 
+    def apart(self) -> None:
+        super().apart()
+        self._response = None
+
     def cut(self, path: Path, value: Any, spot: Spot) -> None:
         self._output = "output" in path[:-1]
         super().cut(path, value, spot)

@@ -7,7 +7,7 @@ task; the later ones come of the harness.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,8 +36,8 @@ _DELEGATED_FIRST = 2
 @dataclass(slots=True)
 class Run:
     """A conversation as far as it was read: the sessions of its agents, the innermost last; the responses that were
-    told; the numbers of its events that no condensation dropped, ascending. `harness`: only its first message was
-    typed. `alone`: an event is a file, so that whether a delegate is at work cannot be seen.
+    told; the numbers of its events that no condensation dropped, ascending, and the newest number. `harness`: only its
+    first message was typed. `alone`: an event is a file, so that whether a delegate is at work cannot be seen.
     """
 
     agents: list[Chain]
@@ -47,6 +47,7 @@ class Run:
     delegates: int = 0
     told: set[str] = field(default_factory=set[str])
     numbers: list[int] = field(default_factory=list[int])
+    newest: int | None = None
 
 
 class Events:
@@ -88,8 +89,11 @@ class Events:
 
     def _number(self, run: Run, value: Mapping[str, Any]) -> None:
         number = value.get("id")
-        if isinstance(number, int) and reader.pair_id(number):
-            insort(run.numbers, number)
+        if not isinstance(number, int) or not reader.pair_id(number):
+            return
+        if run.newest is None or number > run.newest:  # numbers ascend
+            run.newest = number
+            run.numbers.append(number)
 
     def _observed(
         self, chain: Chain, value: Mapping[str, Any], spot: Spot, answers: str | None

@@ -1,8 +1,9 @@
 """Codex rollout lines -> items and parts. Pure; version 1.
 
 A line's payload is an item of the Responses API (in files of before 0.4 the line itself is). A message of role `user`
-that opens with one of the harness's wrappers was put there by it, whoever typed such words; the state of an editor is
-its own, before what was typed; the summary that a compaction leaves is the importer's. Text may lower a part's authority, never raise it.
+that opens with one of the harness's wrappers was put there by it, whoever typed such words; an editor's state stands
+before what was typed; the summary that a compaction leaves is the importer's. Text may lower a part's authority, never
+raise it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Messages of tau-bench (chat messages) and tau2-bench (calls as plain objects) -> parts. Pure; version 1."""
+"""Messages of tau-bench (chat messages) and tau2-bench (calls as plain objects) -> parts. Pure; version 1.
+
+What the simulated user calls with its own tools, and what those give it, the agent never sees: it says nothing here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from ..events import Part, PartKind, Reading
+from ..events import Part, Reading
 from ..events.shapes import is_list, is_map
 from . import openai_chat
 from .jsonvalues import parse
@@ -32,23 +34,11 @@ def says(message: Mapping[str, Any]) -> bool:
 def reading(message: Mapping[str, Any]) -> Reading:
     """The reading of a message. A tool's several answers in one message are as many results."""
     several = message.get("tool_messages")
-    if is_list(several):
-        return Reading("user", capped([_answer(each) for each in maps_of(several)]))
-    if message.get("role") == "tool":
-        return Reading("user", (_answer(message),))
-    found = openai_chat.reading(message)
-    if found.role != "user":
-        return found
-    calls = openai_chat.reading({**message, "role": "assistant", "content": None}).parts
-    asked = [_own(part) for part in calls if part.kind is PartKind.TOOL_CALL]
-    return replace(found, parts=(*found.parts, *asked)) if asked else found
-
-
-def _own(part: Part) -> Part:
-    """A call that the simulated user makes with its own tools: not the agent's."""
-    call = part.call
-    said = f"{call.name} {call.input}" if call else ""
-    return Part(PartKind.TEXT, part.channel, said[:4096], block=part.block)
+    answers = maps_of(several) if is_list(several) else [message]
+    if is_list(several) or message.get("role") == "tool":
+        given = [_answer(each) for each in answers if each.get("requestor") != "user"]
+        return Reading("user", capped(given))
+    return openai_chat.reading(message)
 
 
 def _answer(message: Mapping[str, Any]) -> Part:

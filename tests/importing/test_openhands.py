@@ -324,6 +324,21 @@ def test_what_the_sdk_adds_to_the_users_words_is_not_the_users(tmp_path: Path) -
         assert [(c.form, list(c.dropped)) for c in taken.compactions()] == [("compact", dropped)]
 
 
+def test_context_that_is_added_to_a_result_and_words_of_another_agent_are_told_apart(
+    tmp_path: Path,
+) -> None:
+    values = rows(SDK)
+    values[5]["extended_content"] = [{"type": "text", "text": "Lids are brass."}]
+    sent: dict[str, Any] = {**values[2], "id": "sent", "sender": "agent-2", "extended_content": []}
+    with store_of(written(tmp_path / "s.jsonl", [*values, sent]), tmp_path) as taken:
+        assert ("system", "Lids are brass.") in taken.said()
+        assert next(p.text for p in taken.parts() if p.result) == "lid"
+        assert [c for c, t in taken.said() if t == "Mend the kettle, please."] == [
+            "user_typed",
+            "assistant",
+        ]
+
+
 def test_a_result_of_the_sdk_that_looks_like_a_message_stays_a_tools(tmp_path: Path) -> None:
     values = rows(SDK)
     words = "Mend the kettle, please."

@@ -145,11 +145,10 @@ def test_files_of_a_sub_agents_events_say_the_same_as_their_folder(tmp_path: Pat
         whole = took(store, side)
         said, opened = whole.said(), whole.events(SessionOpened)
     with ef.open(tmp_path / "b.ef") as store:
-        for name in sorted(os.listdir(side)):
-            done = store.import_file(side / name)
-            assert done.sessions in ([], [CHILD])
+        dones = [store.import_file(side / name) for name in sorted(os.listdir(side))]
+        assert all(done.sessions in ([], [CHILD]) for done in dones)
         assert store.verify().problems == []
-        one_by_one = Taken(store, done, {})
+        one_by_one = Taken(store, dones[-1], {})
         assert [(o.relation, o.parent_stream) for o in one_by_one.events(SessionOpened, CHILD)] == [
             (o.relation, o.parent_stream) for o in opened
         ]
@@ -206,7 +205,7 @@ def test_a_folder_of_events_is_one_session_in_the_order_of_their_numbers(tmp_pat
 
 
 def test_what_one_condensation_dropped_no_later_one_drops_again() -> None:
-    """A range is two numbers: without this, few lines would say of many events that they were dropped, and of each often."""
+    """A range is two numbers: else few lines would say of many events, and of each often, that they were dropped."""
     count = 400
     dropped = {"forgotten_events_start_id": 0, "forgotten_events_end_id": count}
     values = [
