@@ -38,6 +38,11 @@ class Chunk:
     line: int
     data: bytes
 
+    @property
+    def end(self) -> int:
+        """Behind its last byte."""
+        return self.start + len(self.data)
+
 
 def chunks(data: bytes, start: int, line: int) -> Iterator[Chunk]:
     """Cut data[start:] into whole lines of some SOURCE_CHUNK_BYTES; a longer line in pieces of bounded size."""

@@ -66,6 +66,8 @@ class Draft:
     place: Place = Place.INLINE
     cause_key: str | None = None
     """Instead of `cause`: the key, in the same stream, of the event that this one answers or replaces."""
+    packed: tuple[str, bytes] | None = None
+    """The body as `pack_body` made it, where that was done before: its encoding and bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,7 @@ def _record(
         encoding, stored, kept = "none", plain, b""
     else:
         level = LEVEL_KEPT if isinstance(event, SourceLines) else LEVEL
-        encoding, stored = pack_body(plain, where=where, level=level)
+        encoding, stored = draft.packed or pack_body(plain, where=where, level=level)
         kept = stored
     prev = before.digest
     if before.seq == 0 and isinstance(event, SessionOpened) and event.parent_digest is not None:

@@ -7,13 +7,15 @@ they began is shown when the last is in.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from blake3 import blake3
 
 from ..codec.digests import short_name
+from ..codec.record import LEVEL_KEPT, pack_body
 from ..events import (
     Channel,
     ImportCompleted,
@@ -27,7 +29,7 @@ from ..events import (
 )
 from ..importers.documents import DocumentTranslator
 from ..importers.formats import Format
-from ..importers.lines import RawLine, chunks
+from ..importers.lines import Chunk, RawLine, chunks
 from ..importers.meaning import Meaning, Remark
 from ..importers.names import OPEN_KEY, session_stream
 from ..importers.translator import Given
@@ -38,6 +40,8 @@ from ..log.storelog import StoreLog
 from ..reducers.observers import Observers
 from .ingest import session_drafts
 
+PACKED_ASIDE = 128 << 10
+"""So many bytes are worth a thread."""
 BATCH_BYTES, BATCH_LINES = 8 << 20, 16_384
 
 
@@ -65,6 +69,35 @@ class Stored:
     complete: bool = True
     began: tuple[str, ...] = ()
     notes: tuple[tuple[str, int | None, int | None], ...] = ()
+
+
+class Packing:
+    """Chunks of a source, packed by a thread of its own while their lines are translated: zlib holds no lock."""
+
+    def __init__(self, data: bytes, start: int, line: int) -> None:
+        """`data` begins at byte `start` of the source, in line `line`."""
+        self.size = len(data)
+        self._chunks = [
+            replace(chunk, start=start + chunk.start) for chunk in chunks(data, 0, line)
+        ]
+        self._packed: list[tuple[str, bytes]] = []
+        self._thread: threading.Thread | None = None
+        if self.size >= PACKED_ASIDE:
+            self._thread = threading.Thread(target=self._pack, daemon=True)
+            self._thread.start()
+
+    def _pack(self) -> None:
+        for chunk in self._chunks:
+            packed = pack_body(chunk.data, where=SourceLines.__name__, level=LEVEL_KEPT)
+            self._packed.append(packed)
+
+    def done(self) -> Iterator[tuple[Chunk, tuple[str, bytes]]]:
+        """Each chunk with its packed bytes."""
+        if self._thread is not None:
+            self._thread.join()
+        else:
+            self._pack()
+        return zip(self._chunks, self._packed, strict=True)
 
 
 class Intake:
@@ -108,19 +141,21 @@ class Intake:
         self._grew = self._known and upto > self._stored.length
         if isinstance(self._translator, DocumentTranslator):
             data = b"".join(blocks)
+            packing = self._packing(data, 0)
             self._count(data)
             reached("import.read")
             self._translator.document(data)
             self.lines, self._line = data.count(b"\n"), data.rpartition(b"\n")[2]
-            self._batch(data, 0, upto, last=True)
+            self._batch(packing, 0, upto, last=True)
             return
         start = self.length
         for region in _regions(blocks):
             last = start + len(region) == upto
+            packing = self._packing(region, start)
             self._count(region)
             reached("import.read")
             self._lines(region, start)
-            self._batch(region, start, upto, last=last)
+            self._batch(packing, start, upto, last=last)
             start += len(region)
 
     def _count(self, region: bytes) -> None:
@@ -146,11 +181,17 @@ class Intake:
                 self._line = whole
             at = end + 1
 
-    def _batch(self, region: bytes, start: int, upto: int, *, last: bool) -> None:
+    def _packing(self, region: bytes, start: int) -> Packing:
+        """The chunks of a region that are not stored yet, on their way to be packed."""
+        fresh = region[max(0, self._held - start) :]
+        line = self.lines + 1 + region.count(b"\n", 0, len(region) - len(fresh))
+        return Packing(fresh, start + len(region) - len(fresh), line)
+
+    def _batch(self, packing: Packing, start: int, upto: int, *, last: bool) -> None:
         if last:
             self._translator.ended()
         meanings, remarks = self._translator.out.take()
-        fresh = region[max(0, self._held - start) :] if self.length > self._held else b""
+        fresh = packing.size > 0
         head = not self._known and start == 0
         self._sessions(meanings)
         for stream in (session_stream(name) for name in self._translator.out.sessions):
@@ -163,7 +204,7 @@ class Intake:
             grew = SourceGrew(self._stored.length, upto, storable(self._given.path))
             drafts.append(self._draft(f"grew/{upto}", grew))
             self._grew = False
-        drafts += self._bytes(fresh)
+        drafts += self._bytes(packing)
         drafts += self._notes([*self.remarks, *remarks])
         self.remarks.clear()
         drafts += session_drafts(self._log, meanings, self._observers, self._tips)
@@ -196,14 +237,11 @@ class Intake:
         if self._earlier is not None:
             yield self._draft("rewritten", SourceRewritten(self._earlier, where))
 
-    def _bytes(self, fresh: bytes) -> Iterator[Draft]:
-        if fresh:
-            start = self.length - len(fresh)
-            line = self.lines + 1 - fresh.count(b"\n")
-            for chunk in chunks(fresh, 0, line):
-                at = start + chunk.start
-                origin = Origin(self._given.source, chunk.line, at, at + len(chunk.data))
-                yield self._draft(f"bytes/{at}", SourceLines(chunk.data), origin)
+    def _bytes(self, packing: Packing) -> Iterator[Draft]:
+        for chunk, packed in packing.done():
+            origin = Origin(self._given.source, chunk.line, chunk.start, chunk.end)
+            lines = self._draft(f"bytes/{chunk.start}", SourceLines(chunk.data), origin)
+            yield replace(lines, packed=packed)
 
     def _notes(self, remarks: list[Remark]) -> Iterator[Draft]:
         for r in remarks:

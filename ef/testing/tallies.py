@@ -60,11 +60,19 @@ def sessions_of(store: Store, names: Iterable[str], *, side: bool) -> list[str]:
 
 
 def tally(store: Store, names: Iterable[str]) -> Tally:
-    """Count what the sessions hold."""
+    """Count what the sessions hold: of an item that was replaced, what it holds now."""
     out = Tally()
     for name in names:
+        now: dict[int, Record] = {}
         for record in store.log.read(session_stream(name)):
             _count(store, record, out)
+            header = record.header
+            if header.kind == ItemAppended.__name__:
+                now[header.seq] = record
+            elif header.kind == ItemReplaced.__name__ and header.cause is not None:
+                now[header.cause.seq] = record
+        for record in now.values():
+            _item(store, record, out)
         _pairing(store, name, out)
     return out
 
@@ -85,10 +93,12 @@ def _count(store: Store, record: Record, out: Tally) -> None:
         usage = event_of(store.log, record)
         assert isinstance(usage, UsageReported)
         out.usage.add((header.stream, usage.message_id))
-    if header.kind in _ITEMS:
-        out.items += 1
-    if header.kind != ItemAppended.__name__ or header.item is None:
-        return
+    out.items += header.kind in _ITEMS
+
+
+def _item(store: Store, record: Record, out: Tally) -> None:
+    header = record.header
+    assert header.item is not None
     _group(header, out)
     for part in reading_of(store.log, record).parts:
         if part.kind is PartKind.TEXT and part.channel is Channel.USER_TYPED:

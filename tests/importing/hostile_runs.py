@@ -77,11 +77,13 @@ class Ending:
         return end
 
     def told(self, other: Ending) -> None:
-        """The file was refused; this is how it ends where the caller says what format it is."""
+        """The file was refused; this is how it ends where the caller says what format it is: nothing else may be wrong
+        with it than that nothing in it can be read.
+        """
         self.faults += other.faults
         if other.outcome.startswith("imported"):
             self.outcome += f" (with --format {other.outcome})"
-        else:
+        elif "it holds nothing" not in other.outcome:
             self.faults.append(f"with its format said it should be imported: {other.outcome}")
 
     def _looked(self, store: Store, names: list[str]) -> None:

@@ -22,7 +22,12 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "formats"
 COUNTS: dict[str, dict[str, Any]] = json.loads((GOLDEN / "counts.json").read_text("utf-8"))["files"]
 FILES = sorted(COUNTS)
 REFUSED = 144
-CHECKED_AGAIN = ("claude-code/claude-code-viewer/", "codex/agentv/a6", "opencode/", "tau2-bench/")
+CHECKED_AGAIN = (
+    "claude-code/claude-code-viewer/",
+    "cline/",
+    "gemini-cli/",
+    "openhands/OpenHands/tests",
+)
 
 PENDING: dict[str, str] = {
     form: "no importer yet"

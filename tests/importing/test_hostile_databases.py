@@ -1,6 +1,6 @@
 """Sessions in a database: whatever stands in a cell, and however the file itself is broken: no traceback, no half.
 
-Each column holds each hostile value in turn (a third of them, but in a long run: HYPOTHESIS_PROFILE=long); then the
+Each column holds each hostile value in turn (a sixth of them, but in a long run: HYPOTHESIS_PROFILE=long); then the
 file is cut, spoilt, or made of other things.
 """
 
@@ -136,7 +136,7 @@ def test_any_value_in_any_cell_is_survived(
     path = tmp_path / "s.db"
     tried, ends = 0, Counter[str]()
     for n, (table, column) in enumerate(cells(whole)):
-        left = list(VALUES.values())[0 if LONG else n % 3 :: 1 if LONG else 3]
+        left = list(VALUES.values())[0 if LONG else n % 6 :: 1 if LONG else 6]
         while left:
             shutil.copyfile(whole, path)
             took, left = spoilt(path, table, column, left)

@@ -167,7 +167,7 @@ files() {
       jq -n --arg f "$f" --arg n "$n" --argjson v "$v" '{files: {($f): {($n): $v}}}'
     done
   done
-  for key in $(printf '%s\n' "${!prog[@]}" | sort); do
+  [ -n "$only" ] || for key in $(printf '%s\n' "${!prog[@]}" | sort); do
     jq -n --arg f "${key%.*}" --arg n "${key##*.}" --arg p "${prog[$key]}" '{how: {($f): {($n): $p}}}'
   done
 } | jq -s 'reduce .[] as $x ({}; . * $x)'
