@@ -185,7 +185,7 @@ def test_a_call_of_an_aborted_turn_is_closed_and_a_late_output_still_answers_it(
 ) -> None:
     with store_of(MOMENTS, tmp_path / "a") as taken:
         closed = taken.events(CallClosed)
-        assert [(c.call_id, c.outcome) for c in closed][0] == ("call_4", "interrupted")
+        assert next((c.call_id, c.outcome) for c in closed) == ("call_4", "interrupted")
         assert violations(taken.store.session(taken.done.sessions[0]).context().messages) == []
     rows = [json.loads(row) for row in MOMENTS.read_text("utf-8").splitlines()]
     at = next(n for n, r in enumerate(rows) if r["payload"].get("type") == "turn_aborted")

@@ -315,7 +315,8 @@ def test_an_input_that_is_a_text_is_the_users(tmp_path: Path) -> None:
 def test_a_providers_own_compaction_is_one(
     form: str, message: dict[str, Any], tmp_path: Path
 ) -> None:
-    first = {"role": "user", "content": [{"type": "input_text" if "responses" in form else "text", "text": "Mend it."}]}  # fmt: skip
+    kind = "input_text" if form == "openai-responses" else "text"
+    first = {"role": "user", "content": [{"type": kind, "text": "Mend it."}]}
     with store_of(written(tmp_path / "m.json", [first, message]), tmp_path) as taken:
         assert taken.done.format == form
         assert [(c.tool, c.form) for c in taken.compactions()] == [(form, "compact")]
@@ -347,7 +348,7 @@ def test_a_function_call_of_before_tools_is_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        b"{}", b"[]", b"[1]", b'{"messages":[]}', b'{"input":[]}', b'{"contents":[]}', 
+        b"{}", b"[]", b"[1]", b'{"messages":[]}', b'{"input":[]}', b'{"contents":[]}',
         b'{"role":"user","content":"x"}', b'{"type":"message"}', b'{"model":"m","input":"x"}', b"null\n",
         b'[{"role":"kettle","content":"x"}]', b'[{"type":"kettle"}]', b'{"messages":"x"}',
     ],
