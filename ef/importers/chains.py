@@ -6,7 +6,7 @@ other content keeps its place, with what its calls were paired with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -86,7 +86,7 @@ class Chain:
         self._inferred = None
 
     @contextmanager
-    def within(self) -> Iterator[None]:
+    def within(self) -> Generator[None]:
         """What an answer's own server gave stands within the answer: it goes on behind it."""
         before = self._parted, self._inferred
         yield

@@ -67,14 +67,14 @@ class _Walk:
     def run(self) -> Iterator[Cut]:
         at = self._white(0)
         if at < len(self._text):
-            at = yield from self._value((), at)
+            at = yield from self._value((), at, () in self._descend)
         at = self._white(at)
         if at < len(self._text):
             yield self._cut((), None, at, len(self._text), "not-json")
         self._decoder.release()
 
-    def _value(self, path: Path, at: int) -> Cuts:
-        if self._text[at] in "{[" and self._walked(path):
+    def _value(self, path: Path, at: int, walked: bool) -> Cuts:
+        if walked and self._text[at] in "{[":
             return (yield from self._container(path, at))
         try:
             value, end = self._decoder.decode(self._text, at)
@@ -90,20 +90,24 @@ class _Walk:
         yield self._cut(path, value, at, end)
         return end
 
-    def _walked(self, path: Path) -> bool:
-        return any(
-            len(wanted) == len(path)
+    def _inside(self, path: Path) -> frozenset[str]:
+        """The last steps of the paths that are walked into in the container at a path."""
+        return frozenset(
+            wanted[-1]
+            for wanted in self._descend
+            if len(wanted) == len(path) + 1
             and all(
                 w in ("*", p) or (w == "#" and isinstance(p, int))
-                for w, p in zip(wanted, path, strict=True)
+                for w, p in zip(wanted[:-1], path, strict=True)
             )
-            for wanted in self._descend
         )
 
     def _container(self, path: Path, at: int) -> Cuts:
         text, named = self._text, self._text[at] == "{"
         closing = "}" if named else "]"
         seen: set[str | int] = set()
+        inside = self._inside(path)
+        each = "*" in inside or (not named and "#" in inside)
         at = self._white(at + 1)
         while not self._ended and text[at : at + 1] != closing:
             step: str | int | None = len(seen)
@@ -116,7 +120,7 @@ class _Walk:
                 at = yield from self._passed((*path, step), begins)
             else:
                 seen.add(step)
-                at = yield from self._value((*path, step), begins)
+                at = yield from self._value((*path, step), begins, each or step in inside)
             at = self._white(at)
             if text[at : at + 1] not in (",", closing):
                 at = yield from self._behind(path, at)

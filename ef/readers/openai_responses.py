@@ -75,6 +75,7 @@ KEPT = frozenset(
 """Items that are kept as they are: nothing in them is for us to read."""
 COMPACTIONS = frozenset(("compaction", "compaction_summary", "context_compaction"))
 """Items that stand for what was before them."""
+_KNOWN = frozenset(("message", "reasoning", *_CALLS, *_OUTPUTS, *KEPT))
 _FAILED = frozenset(("failed", "incomplete", "error"))
 
 
@@ -92,8 +93,7 @@ def read_results(data: bytes) -> Reading:
 
 def is_known(item: Mapping[str, Any]) -> bool:
     """Whether an item is of a type that is read, or kept on purpose."""
-    kind = kind_in(item)
-    return kind in ("message", "reasoning", *_CALLS, *_OUTPUTS, *KEPT)
+    return kind_in(item) in _KNOWN
 
 
 def kind_in(item: Mapping[str, Any]) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import ef
 from ef.errors import InputRefused
-from ef.log.items import reading_of
 from ef.session.store import Store
 from ef.testing.pairing import violations
 from ef.testing.tallies import items, tally
@@ -91,9 +90,7 @@ class Ending:
         if any(FORGED in typed for typed in tally(store, names).typed):
             self.faults.append("forged words are taken for the user's")
         for name in names:
-            for record in items(store, name):
-                self.bodies.add(store.log.body(record))
-                reading_of(store.log, record)
+            self.bodies.update(store.log.body(record) for record in items(store, name))
             self.faults += violations(store.session(name).context().messages)
 
 

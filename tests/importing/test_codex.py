@@ -41,8 +41,8 @@ def item(**payload: Any) -> dict[str, Any]:
     return line("response_item", payload)
 
 
-def user(*texts: Any) -> dict[str, Any]:
-    blocks = [t if isinstance(t, dict) else {"type": "input_text", "text": t} for t in texts]
+def user(*texts: str) -> dict[str, Any]:
+    blocks = [{"type": "input_text", "text": text} for text in texts]
     return item(type="message", role="user", content=blocks)
 
 

@@ -75,9 +75,9 @@ def test_no_more_than_a_tenth_is_refused(
 def test_the_command_says_of_each_file_what_became_of_it(
     nth: int, name: str, tmp_path: Path, committed: dict[str, dict[str, str]]
 ) -> None:
-    """A third of the cases for each seed, in turn: all of them are tried."""
+    """An eighth of the cases for each seed, in turn: all of them are tried."""
     seed = SEEDS[name]
-    tried = CASES[nth % 3 :: 3]
+    tried = CASES[nth % 8 :: 8]
     paths: dict[str, str] = {}
     for n, case in enumerate(tried):
         folder = tmp_path / f"{n:03}"
@@ -92,7 +92,8 @@ def test_the_command_says_of_each_file_what_became_of_it(
     said = json.loads(told.stdout)
     refused = {paths[r["source"]] for r in said["refused"]}
     assert {paths[s["path"]] for s in said["sources"]} | refused == {c.name for c in tried}
-    assert told.returncode == said["exit"] == InputRefused.exit_code
+    assert told.returncode == (InputRefused.exit_code if refused else 0)
+    assert said.get("exit", 0) == told.returncode
     assert refused == {c.name for c in tried if "refused" in committed[c.name][name]}
 
 

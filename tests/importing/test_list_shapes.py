@@ -1,5 +1,5 @@
-"""Importers of rollouts, message lists, runs and spans: each knows its own, says of an item what its reader makes of the
-bytes, bears all in any field, and so do the recognisers of all formats.
+"""Importers of rollouts, message lists, runs and spans: each knows its own, says of an item what its reader makes of
+the bytes, bears all in any field, and so do the recognisers of all formats.
 """
 
 from __future__ import annotations
@@ -105,20 +105,33 @@ def test_each_field_may_hold_a_value_of_another_type(path: Path, form: str) -> N
         container[key] = held
 
 
+ITEMS: list[dict[str, Any]] = [
+    {"type": "message", "role": "user", "content": "x"},
+    {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+    {"type": "mcp_call", "id": "m", "name": "look", "arguments": "{}", "error": {"message": "y"}},
+]
+MESSAGES: list[dict[str, Any]] = [
+    {"type": "human", "content": "x", "id": "1"},
+    {
+        "type": "ai",
+        "content": [{"type": "text", "text": "x"}],
+        "tool_calls": [{"id": "c", "name": "look", "args": {}}],
+        "usage_metadata": {"input_tokens": 1, "output_tokens": 2},
+        "response_metadata": {"model_name": "m", "id": "r"},
+    },
+    {"type": "tool", "content": "x", "tool_call_id": "c", "status": "error"},
+]
+
+
 @pytest.mark.parametrize("form", ["agents-sdk", "langgraph"])
 def test_rows_of_databases_may_hold_anything(form: str) -> None:
-    found = format_of(form)
-    assert found is not None
-    rows: list[dict[str, Any]] = [
-        {"table": "agent_messages", "rowid": 1, "session_id": "s", "message_data": {"type": "message", "role": "user", "content": "x"}, "created_at": "2026-03-02 09:00:00"},
-        {"table": "agent_messages", "rowid": 2, "session_id": "s", "message_data": {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}},
-        {"table": "agent_messages", "rowid": 3, "session_id": "s", "message_data": {"type": "mcp_call", "id": "m", "name": "look", "arguments": "{}", "output": "x", "error": {"message": "y"}}},
-        {"thread_id": "t", "checkpoint_ns": "", "ts": "2026-03-02T09:00:00Z", "message": {"type": "human", "content": "x", "id": "1"}},
-        {"thread_id": "t", "checkpoint_ns": "a:b", "message": {"type": "ai", "content": [{"type": "text", "text": "x"}], "tool_calls": [{"id": "c", "name": "look", "args": {}}], "usage_metadata": {"input_tokens": 1, "output_tokens": 2}, "response_metadata": {"model_name": "m", "id": "r"}}},
-        {"thread_id": "t", "checkpoint_ns": "", "message": {"type": "tool", "content": "x", "tool_call_id": "c", "status": "error"}},
-        {"thread_id": "t", "checkpoint_ns": "", "removed": ["1"]},
-        {"thread_id": "t", "checkpoint_ns": "", "unread": "why"},
-    ]  # fmt: skip
+    row = {"table": "agent_messages", "session_id": "s", "created_at": "2026-03-02 09:00:00"}
+    point = {"thread_id": "t", "checkpoint_ns": "", "ts": "2026-03-02T09:00:00Z"}
+    rows: list[dict[str, Any]] = [{**row, "message_data": item} for item in ITEMS]
+    if form == "langgraph":
+        told = [{"message": message} for message in MESSAGES]
+        told += [{"removed": ["1"]}, {"unread": "why"}, {"checkpoint_ns": "a:b", **told[0]}]
+        rows = [{**point, **each} for each in told]
     chosen = random.Random(form)
     whole = places(rows)
     for n, (container, key) in enumerate(whole):

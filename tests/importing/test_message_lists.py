@@ -45,7 +45,7 @@ MODELS = {
     "anthropic-messages": ("anthropic", "claude-made-up"),
     "gemini-contents": ("google", "gemini-made-up"),
 }
-SEALED = {
+SEALED: dict[str, tuple[str, list[str]]] = {
     "openai_chat": ("openai", []),
     "openai_responses": ("responses", ["gAAAAA+b/c==", "gAAAAB"]),
     "anthropic_messages": ("anthropic", ["c2ln+/b==", "c2VhbGVk"]),

@@ -1,6 +1,6 @@
 """Broken lines of each format: imported with remarks or refused, never half, never a traceback.
 
-Two thousand of each in every run, twenty thousand in a long one (HYPOTHESIS_PROFILE=long).
+One thousand of each in every run, twenty thousand in a long one (HYPOTHESIS_PROFILE=long).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ef.testing.pairing import violations
 from tests.importing.hostile import SEED_NAMES, Seed, joined, seeds
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-LINES = 20_000 if LONG else 2_000
-A_FILE = 1_000 if LONG else 600
+LINES = 20_000 if LONG else 1_000
+A_FILE = 1_000 if LONG else 300
 TORN = LINES // 10
 """Of a document, so many lines are broken such that nothing behind them can be read; few in one file."""
 

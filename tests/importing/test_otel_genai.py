@@ -12,6 +12,7 @@ import pytest
 import ef
 from ef.errors import InputRefused
 from ef.events import RouteChanged, UsageReported
+from ef.events.shapes import is_list, is_map
 from ef.render.export import WRITERS
 from tests.importing.vendors import FIXTURES, Taken, store_of, taken_by, written
 from tests.render.checks import refusals
@@ -51,10 +52,10 @@ def otlp(span: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict):
+    if is_map(value):
         pairs = [{"key": k, "value": _value(v)} for k, v in value.items()]
         return {"kvlistValue": {"values": pairs}}
-    if isinstance(value, list):
+    if is_list(value):
         return {"arrayValue": {"values": [_value(v) for v in value]}}
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
@@ -111,7 +112,7 @@ def ways(spans: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     yield "without a line feed", json.dumps(spans[1])
 
 
-@pytest.mark.parametrize(("way", "content"), ways(histories()), ids=lambda v: v[:24])
+@pytest.mark.parametrize(("way", "content"), list(ways(histories())), ids=lambda v: v[:24])
 def test_a_history_is_known_whichever_way_it_is_written(
     way: str, content: str, tmp_path: Path
 ) -> None:
@@ -155,7 +156,7 @@ def test_a_span_of_the_whole_run_says_nothing_again(tmp_path: Path) -> None:
 
 def test_a_system_text_that_changes_is_told_when_it_does(tmp_path: Path) -> None:
     kind, brief = "gen_ai.system_instructions", [{"type": "text", "content": "Be brief."}]
-    told = [json.dumps([{"type": "text", "content": "Be kind."}])] * 2 + [brief]
+    told: list[Any] = [json.dumps([{"type": "text", "content": "Be kind."}])] * 2 + [brief]
     spans = [span([], [text("assistant", f"{n}")], **{kind: t}) for n, t in enumerate(told)]
     with store_of(written(tmp_path / "s.jsonl", spans), tmp_path) as taken:
         system = [text for channel, text in taken.said() if channel == "system"]

@@ -221,6 +221,17 @@ def test_what_one_condensation_dropped_no_later_one_drops_again() -> None:
         assert told == [str(n) for n in range(count)]
 
 
+def test_a_number_that_goes_back_is_in_no_range() -> None:
+    """Numbers ascend: what stands out of their order is an event of something else."""
+    values: list[dict[str, Any]] = [asked(n, "Mend it.") for n in (0, 1, 2, 7, 3, 7, 8)]
+    dropped = {"forgotten_events_start_id": 1, "forgotten_events_end_id": 7}
+    cond = {"id": 9, "source": "agent", "timestamp": "x", "action": "condensation", "args": dropped}
+    events: list[Any] = [
+        m.drafts[0].event for m in translated("openhands-v0-jsonl", packed(*values, cond))[0]
+    ]
+    assert [e.dropped for e in events if hasattr(e, "dropped")] == [("1", "2", "7")]
+
+
 @pytest.mark.parametrize("kind", ["recall", "microagent", "workspace_context"])
 def test_what_the_harness_looked_up_is_its_own_word(kind: str) -> None:
     seen = {
