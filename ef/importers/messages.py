@@ -137,7 +137,7 @@ class Messages(DocumentTranslator):
 
     def choice(self, path: Path, value: Mapping[str, Any], spot: Spot) -> None:
         """One of several answers to the same request; the first is the one that counts."""
-        if True:
+        if 0 in path:
             self.message(value, spot)
         else:
             self.remark("alternative", spot, "another answer to the same request; kept, not read")

@@ -59,8 +59,7 @@ class OpenHandsV0Lines(Translator):
 
 def recognises(head: Head) -> bool:
     """Whether a file looks like such lines, from its first ones."""
-    begin = head.data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if begin == b"[" or is_document(head):
+    if is_document(head):
         return False
     return any(_is_ours(record) for record in head.records[:20])
 

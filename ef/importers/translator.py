@@ -48,6 +48,10 @@ the session's newest record; None for a session that the store does not know.
 """
 
 
+ToldBy = Callable[[str], str | None]
+"""stream -> the format of the file that began the session, where the store has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """What an import knows before it reads: ids of source and store, the id that the caller wants for the file's first
@@ -59,6 +63,7 @@ class Given:
     session: str | None = None
     prior: Prior = field(default=lambda _: {})
     parent: Parent = field(default=lambda _, __: None)
+    told_by: ToldBy = field(default=lambda _: None)
     path: str = ""
 
 
@@ -179,6 +184,8 @@ class Translator:
         if self.main is None:
             name = self.given.session or name
         told = session_name(name or self._unnamed())
+        if self.given.told_by(session_stream(told)) not in (None, self.NAME):
+            told = session_name(f"{told}.{self.NAME}")  # one session as two tools tell it: not one
         stream = session_stream(told)
         if stream in self._chains:
             return self._chains[stream]

@@ -127,6 +127,13 @@ def _module(name: str) -> ModuleType:
             from . import langgraph
 
             return langgraph
+        case _:
+            return _further(name)
+
+
+def _further(name: str) -> ModuleType:
+    """The rest of them."""
+    match name:
         case "mini_swe_agent":
             from . import mini_swe_agent
 

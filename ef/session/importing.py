@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Busy, InputRefused, TipConflict, UsageError
-from ..events import ItemAppended, PartKind
+from ..events import ItemAppended, PartKind, SessionOpened
 from ..events.shapes import is_map
 from ..importers.formats import Format, Head, format_of, names, recognised
 from ..importers.names import SESSION_PREFIX
 from ..importers.translator import Given
 from ..log import source_stream
-from ..log.items import reading_of
+from ..log.items import event_of, reading_of
 from ..log.storelog import StoreLog
 from ..readers.claude_code import name_of
 from ..readers.jsonvalues import parse
@@ -184,7 +185,15 @@ def intake_of(
         notes = tuple((n["kind"], n["line"], n["offset"]) for n in catalogue.notes(known.id))
         began = tuple(catalogue.began(known.id))
         stored = Stored(known.length, known.complete, began, notes)
-    given = Given(name, log.store_id, session, _Prior(log, name), Parents(log), content.path)
+    given = Given(
+        name,
+        log.store_id,
+        session,
+        _Prior(log, name),
+        Parents(log),
+        partial(_told_by, log),
+        content.path,
+    )
     intake = Intake(
         log,
         form,
@@ -211,6 +220,15 @@ def _stays_redacted(catalogue: SourceCatalogue, earlier: Source) -> None:
             why="it was imported without its secrets before",
             remedy="Import it so again (--redact), or into another store.",
         )
+
+
+def _told_by(log: StoreLog, stream: str) -> str | None:
+    """The format of a session that the store has; None for what was appended to it here alone."""
+    if not log.tip(stream).seq:
+        return None
+    opened = event_of(log, log.get(stream, 1))
+    told = opened.format if isinstance(opened, SessionOpened) else None
+    return told if told in names() else None
 
 
 class _Prior:

@@ -11,6 +11,7 @@ import pytest
 import ef
 from ef.events import AnchorDeclared, CallClosed, Kind, RouteChanged, SessionOpened, UsageReported
 from ef.log.items import event_of
+from ef.render.export import WRITERS
 from ef.testing.pairing import violations
 from tests.importing.vendors import (
     FIXTURES,
@@ -22,6 +23,7 @@ from tests.importing.vendors import (
     translated,
     written,
 )
+from tests.render.checks import refusals
 
 OURS = FIXTURES / "codex"
 MOMENTS, OLD = OURS / "moments.jsonl", OURS / "old.jsonl"
@@ -110,7 +112,10 @@ def test_context_that_is_put_before_a_prompt_is_the_harnesss(tmp_path: Path) -> 
         ("<image> is a bad tag, mend it", "user_typed"),
         ("</image>", "user_typed"),
         ("Another language model started to solve this problem and produced a summary", "importer"),
-        ("They say: Another language model started to solve this problem and", "user_typed"),
+        (
+            "They say: Another language model started to solve this problem and produced a summary",
+            "user_typed",
+        ),
         ("# Context from my IDE setup:\n\n## Open tabs:\n- a.py\n", "system"),
         ("## My request for Codex:\nGo on.", "user_typed"),
     ],
@@ -290,6 +295,35 @@ def test_an_old_rollout_has_its_items_as_lines(tmp_path: Path) -> None:
         ]
         results = [p.result for p in taken.parts() if p.result]
         assert [(r.call_id, r.exit_code) for r in results] == [("call_1", 0), ("call_2", 1)]
+
+
+# -- exports ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_each_provider_takes_what_is_exported(form: str, tmp_path: Path) -> None:
+    for n, path in enumerate((MOMENTS, OLD)):
+        with store_of(path, tmp_path / str(n)) as taken:
+            found = taken.store.session(taken.done.sessions[0]).export(form)
+            assert refusals(found) == []
+            sealed = "gAAAAnew==" if path is MOMENTS else "gAAAAold=="
+            assert (sealed in json.dumps(found.messages)) is (form == "responses")
+
+
+def test_recorded_reasoning_and_calls_go_back_as_they_came(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(row) for row in (shared_data / RECORDED[1]).read_text("utf-8").splitlines()]
+    own = ("reasoning", "function_call", "web_search_call", "function_call_output")
+    items = [r["payload"] for r in rows if r["type"] == "response_item"]
+    wanted = [i for i in items if i["type"] in own]
+    with store_of(shared_data / RECORDED[1], tmp_path) as taken:
+        back = taken.store.session(taken.done.sessions[0]).export("responses").messages
+        sent = [i for i in back if i["type"] in own]
+        assert len(sent) == len(wanted) > 250
+        assert {json.dumps(i) for i in sent} == {json.dumps(i) for i in wanted}
+        thoughts = [i for i in wanted if i["type"] == "reasoning"]
+        assert [i for i in sent if i["type"] == "reasoning"] == thoughts
 
 
 # -- odd files -------------------------------------------------------------------------------------------------------

@@ -161,3 +161,24 @@ def test_a_folder_with_an_event_a_file_is_one_session_that_grows(tmp_path: Path)
     other.mkdir()
     with ef.open(tmp_path / "s.ef") as store, pytest.raises(InputRefused, match="regular file"):
         store.import_file(other)
+
+
+def test_one_session_as_two_formats_tell_it_is_two_sessions(tmp_path: Path) -> None:
+    claude, codex = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    claude.write_bytes(transcript(3, session="tea"))
+    meta = {"type": "session_meta", "payload": {"id": "tea", "cwd": "/srv"}}
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi."}]}
+    rows = [meta, {"type": "response_item", "payload": said}]
+    codex.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with ef.open(tmp_path / "s.ef") as store:
+        assert store.import_file(claude).sessions == ["tea"]
+        seq = store.session("tea").seq
+        assert store.import_file(codex).sessions == ["tea.codex"]
+        assert store.session("tea").seq == seq
+        with codex.open("a") as more:
+            more.write(json.dumps(rows[1]) + "\n")
+        assert store.import_file(codex).sessions == ["tea.codex"]
+        again = tmp_path / "c.jsonl"
+        again.write_bytes(transcript(4, session="tea"))
+        assert store.import_file(again).sessions == ["tea"]
+        assert store.verify().problems == []

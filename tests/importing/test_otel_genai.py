@@ -131,11 +131,7 @@ def test_messages_that_only_look_alike_stay_apart(tmp_path: Path) -> None:
         return {"role": "user", "parts": [blob]}
 
     odd = [{"role": "user", "parts": [{"type": "kettle", "lid": n}]} for n in (1, 2)]
-    spans = [
-        span([shown("aaaa")], []),
-        span([shown("aaaa"), shown("bbbb")], []),
-        span([shown("aaaa"), shown("bbbb"), *odd], []),
-    ]
+    spans = [span([each], []) for each in (shown("aaaa"), shown("bbbb"), *odd, shown("aaaa"))]
     with store_of(written(tmp_path / "s.jsonl", spans), tmp_path) as taken:
         assert [p.kind.value for p in taken.parts()] == ["image", "image", "opaque", "opaque"]
 

@@ -98,6 +98,31 @@ def test_an_agents_sdk_database_that_grew_is_a_source_that_grew(tmp_path: Path) 
         assert store.session("night").seq == seq + 1
 
 
+def test_an_agents_sdk_session_says_its_servers_results_and_compactions(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    shutil.copy(SDK, path)
+    added: list[dict[str, Any]] = [
+        {"type": "mcp_call", "id": "mcp_1", "server_label": "tea", "name": "steep", "arguments": "{}", "output": "hot"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is hot."}]},
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAA"},
+    ]  # fmt: skip
+    base = sqlite3.connect(path)
+    for item in added:
+        base.execute(
+            "INSERT INTO agent_messages (session_id, message_data) VALUES ('night', ?)",
+            (json.dumps(item),),
+        )
+    base.commit()
+    base.close()
+    with ef.open(tmp_path / "s.ef") as store:
+        before = tally(store, store.import_file(SDK).sessions)
+        after = tally(store, store.import_file(path).sessions)
+        assert (after.calls, after.results) == (before.calls + 1, before.results + 1)
+        assert len(after.messages) == len(before.messages)  # the answer that stood last goes on
+        assert [c.form for c in events(store, "night", ForeignCompaction)] == ["compact"]
+        assert store.verify().problems == []
+
+
 def test_checkpoints_give_each_message_once_and_say_what_was_removed(tmp_path: Path) -> None:
     with ef.open(tmp_path / "s.ef") as store:
         done = store.import_file(GRAPH)
