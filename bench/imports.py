@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ef.importers.formats import Head, format_of, recognised
+from ef.importers.formats import Head, recognised
 
 from .reads import SHARED, SHOPCART, imports
 from .timing import Table, Work, race, scratch
@@ -24,9 +24,8 @@ _IDS = re.compile(rb'"((?:[a-z]+[_:-]|[a-z])\d+)"')
 
 
 def loads(path: Path) -> Work:
-    """json.loads of a file: of each of its lines, or of all of it where it is one document."""
-    form = form_of(path)
-    whole = form is not None and (found := format_of(form)) is not None and found.form == "document"
+    """json.loads of a file: of all of it where it is one document, else of each of its lines."""
+    whole = is_document(path)
 
     def work(_: Path) -> None:
         data = path.read_bytes()
@@ -35,6 +34,15 @@ def loads(path: Path) -> Work:
                 json.loads(line)
 
     return work
+
+
+def is_document(path: Path) -> bool:
+    """Whether a file is one JSON value."""
+    try:
+        json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    return True
 
 
 def form_of(path: Path) -> str | None:

@@ -116,7 +116,7 @@ COMMANDS = (
         "sources",
         "what was imported",
         "do_store:sources",
-        fields="sources[]{source, path, format, sessions[], lines, bytes, digest, notes[]}",
+        fields="sources[]{source, path, format, sessions[], lines, bytes, digest, complete, notes[]}",
         examples=("ef sources",),
     ),
     Command(

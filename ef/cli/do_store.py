@@ -32,6 +32,7 @@ def sources(request: Request) -> Answer:
                 "lines": s.lines,
                 "bytes": s.length,
                 "digest": s.digest.hex(),
+                "complete": s.complete,
                 "notes": store.notes(s.id),
             }
             for s in store.sources()

@@ -132,7 +132,12 @@ def sources(look: Look, found: Sequence[dict[str, Any]]) -> str:
         )
         for s in found
     ]
-    return "\n".join([*table(look, columns, rows), "", count(len(found), "source")]) + "\n"
+    lines = [*table(look, columns, rows), "", count(len(found), "source")]
+    ended = [s for s in found if not s["complete"]]
+    for s in ended:
+        path = one_line(s["path"])
+        lines.append(f"The import of {path} was ended before it was complete: import it again.")
+    return "\n".join(lines) + "\n"
 
 
 def verdict(look: Look, found: Verified, *, quick: bool) -> str:

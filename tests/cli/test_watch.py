@@ -99,3 +99,23 @@ def test_formats_are_listed_with_what_they_tell(ef: Run) -> None:
     for row in rows:
         assert all(row["tells"].values()), row
     assert "Claude Code" in ef("formats").text
+
+
+def test_an_import_that_was_ended_is_named(tmp_path: Path, ef: Run) -> None:
+    file, store = tmp_path / "long.jsonl", str(tmp_path / "s.ef")
+    file.write_bytes(transcript(60, session="long"))
+    ended = (
+        "from ef.session import intake; from ef.log.points import hold; import ef\n"
+        "intake.BATCH_LINES = 50\n"
+        "def stop(name):\n"
+        "    if name == 'import.appended': raise SystemExit\n"
+        "hold(stop)\n"
+        f"ef.open({store!r}).import_file({str(file)!r})\n"
+    )
+    subprocess.run([sys.executable, "-c", ended], cwd=ROOT, env=environment(), check=False)
+    assert ef("--store", store, "--json", "sessions").json["sessions"] == []
+    (source,) = ef("--store", store, "--json", "sources").json["sources"]
+    assert source["complete"] is False
+    assert "was ended before it was complete" in ef("--store", store, "sources").text
+    assert "gone on with where it was ended" in ef("--store", store, "import", str(file)).text
+    assert "was ended" not in ef("--store", store, "sources").text
