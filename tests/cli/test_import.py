@@ -64,7 +64,8 @@ def test_a_folder_brings_in_what_is_recognised_and_counts_the_rest(
     done = ef("import", str(folder), store=store)
     assert done.code == 0
     assert not done.err
-    assert "2 files passed over, the first:" in done.text
+    assert "2 files passed over:" in done.text
+    assert "1 × its format is not known" in done.text
     found = ef("import", str(folder), "--json", store=store)
     assert found.code == 0
     assert len(found.json["sources"]) == 1
