@@ -107,7 +107,7 @@ def open_file(path: Path) -> IO[bytes]:
 
 def open_content(path: Path, redaction: Redaction | None = None) -> Content:
     """What a file holds, to be closed by the caller; without what the redaction takes out. Raises InputRefused."""
-    if path.is_dir():
+    if os.path.isdir(path):
         return _joined(path, redaction)
     file = open_file(path)
     try:
