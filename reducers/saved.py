@@ -11,7 +11,6 @@ from types import NoneType
 from typing import Any
 
 from ..codec import cbor
-from ..codec.build import maker
 from ..events import (
     Anchor,
     AnchorKey,
@@ -48,8 +47,6 @@ _KEY = row_types(str, str, str)
 _RULE = row_types(str, int)
 _REF = row_types(str, int, int, int, int, bytes, str, str, str)
 _FACTS = row_types(str, (int, NoneType), _OPTIONAL, list)
-_anchor, _key, _rule, _ref = maker(Anchor), maker(AnchorKey), maker(Rule), maker(SourceRef)
-_facts, _part = maker(ItemFacts), maker(PartFacts)
 _PART_KINDS = {kind.value: kind for kind in PartKind}
 _CHANNELS = {channel.value: channel for channel in Channel}
 _KINDS = {kind.value: kind for kind in Kind}
@@ -76,11 +73,11 @@ def anchor_of(row: Any) -> Anchor:
         supersedes, fingerprint, recurs,
     ) = checked(row, _ANCHOR)  # fmt: skip
     refs = [checked(ref, _REF) for ref in sources]
-    return _anchor(
-        name, _KINDS[kind], _key(*checked(key, _KEY)), cbor.decode(value), _AUTHORITIES[authority],
-        _CHANNELS[channel], _rule(*checked(rule, _RULE)), unit,
+    return Anchor(
+        name, _KINDS[kind], AnchorKey(*checked(key, _KEY)), cbor.decode(value), _AUTHORITIES[authority],
+        _CHANNELS[channel], Rule(*checked(rule, _RULE)), unit,
         tuple(
-            _ref(stream, seq, part, start, end, digest, _CHANNELS[speaks], what, item)
+            SourceRef(stream, seq, part, start, end, digest, _CHANNELS[speaks], what, item)
             for stream, seq, part, start, end, digest, speaks, what, item in refs
         ),
         because, valid_while, texts(depends_on), owner, supersedes, fingerprint, recurs,
@@ -108,5 +105,5 @@ def facts_of(row: Any) -> ItemFacts:
     if not set(map(type, flat[2::3])) <= {str, NoneType}:
         raise TypeError("call ids that are no text")
     triples = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-    parts = tuple(_part(_PART_KINDS[k], _CHANNELS[c], call) for k, c, call in triples)
-    return _facts(role, parts, tokens, meter)
+    parts = tuple(PartFacts(_PART_KINDS[k], _CHANNELS[c], call) for k, c, call in triples)
+    return ItemFacts(role, parts, tokens, meter)

@@ -23,17 +23,14 @@ from ..events import (
     Place,
 )
 from . import cbor
-from .build import twin
 from .digests import DIGEST_BYTES, UUID_BYTES
 from .limits import HEADER_BYTES_MAX, INT_MIN, KEY_BYTES_MAX, NAME_BYTES_MAX
 
 FORMAT = 1
-_BASES, _CHANNELS, _PLACES, _PARTS = (
-    {each.value: each for each in kind} for kind in (Basis, Channel, Place, PartKind)
-)
-_Header, _Origin, _Group, _ItemFacts, _PartFacts = map(
-    twin, (Header, Origin, Group, ItemFacts, PartFacts)
-)
+_BASES = {each.value: each for each in Basis}
+_CHANNELS = {each.value: each for each in Channel}
+_PLACES = {each.value: each for each in Place}
+_PARTS = {each.value: each for each in PartKind}
 _SILENT_PARTS = {(p.value, c.value): PartFacts(p, c) for p, c in product(PartKind, Channel)}
 """Parts without a call id: there are few, and equal ones are one object."""
 
@@ -45,13 +42,6 @@ _SHAPES = frozenset(
     )
 )  # fmt: skip
 """The tuples of types that the array of a header may have."""
-
-
-def header_of(*values: Any) -> Header:
-    """A header of all its fields, in order; `encode_header` looks at them."""
-    made = _Header(*values)
-    made.__class__ = Header
-    return made  # type: ignore[no-any-return]
 
 
 def encode_header(h: Header) -> bytes:
@@ -161,7 +151,7 @@ def _header_in(v: list[Any]) -> Header:
         origin, cause, group, item, commitment, body_size, place, reader, encoding, prev_stream, prev_store,
     ) = v  # fmt: skip
     try:
-        made = _Header(
+        made = Header(
             kind, version, required, stream, seq, uuid, key, recorded_at, occurred_at,
             _BASES[basis], _CHANNELS[channel],
             None if origin is None else _origin(*origin),
@@ -180,9 +170,7 @@ def _header_in(v: list[Any]) -> Header:
         or not len(commitment) == len(prev_stream) == len(prev_store) == DIGEST_BYTES
     ):  # fmt: skip
         raise cbor.Malformed("a header field is out of its bounds")
-    made.__class__ = Header
-    found: Header = made
-    return found
+    return made
 
 
 def _origin(source: Any, line: Any, start: Any, end: Any) -> Origin:
@@ -193,9 +181,7 @@ def _origin(source: Any, line: Any, start: Any, end: Any) -> Origin:
         and end >= 0
     ):
         raise TypeError("no origin")
-    made = _Origin(source, line, start, end)
-    made.__class__ = Origin
-    return made  # type: ignore[no-any-return]
+    return Origin(source, line, start, end)
 
 
 def _cause(stream: Any, seq: Any) -> Cause:
@@ -207,9 +193,7 @@ def _cause(stream: Any, seq: Any) -> Cause:
 def _group(name: Any, inferred: Any) -> Group:
     if type(name) is not str or type(inferred) is not bool:
         raise TypeError("no group")
-    made = _Group(name, inferred)
-    made.__class__ = Group
-    return made  # type: ignore[no-any-return]
+    return Group(name, inferred)
 
 
 def _reader(name: Any, version: Any) -> tuple[str, int]:
@@ -227,9 +211,7 @@ def _facts(role: Any, parts: Any, tokens: Any, meter: Any) -> ItemFacts:
         if call_id is None:
             found.append(_SILENT_PARTS[kind, channel])
         elif type(call_id) is str:
-            made = _PartFacts(_PARTS[kind], _CHANNELS[channel], call_id)
-            made.__class__ = PartFacts
-            found.append(made)
+            found.append(PartFacts(_PARTS[kind], _CHANNELS[channel], call_id))
         else:
             raise TypeError("no call id")
     if not (
@@ -239,6 +221,4 @@ def _facts(role: Any, parts: Any, tokens: Any, meter: Any) -> ItemFacts:
         and (meter is None or type(meter) is str)
     ):
         raise TypeError("no item facts")
-    made = _ItemFacts(role, tuple(found), tokens, meter)
-    made.__class__ = ItemFacts
-    return made  # type: ignore[no-any-return]
+    return ItemFacts(role, tuple(found), tokens, meter)

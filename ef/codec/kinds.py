@@ -19,7 +19,6 @@ from .. import events as ev
 from ..errors import Damaged, InputRefused
 from ..events.shapes import is_map
 from . import cbor
-from .build import maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +170,13 @@ def _tuple_form(each: _Form) -> _Form:
     return _Form(frozenset({list}), read, write)
 
 
-_key_of = maker(ev.AnchorKey)
 _anchor_key_parts = attrgetter("namespace", "entity", "property")
 
 
 def _anchor_key(value: list[Any]) -> ev.AnchorKey:
     if list(map(type, value)) != [str, str, str]:
         raise TypeError("a key is no list of three texts")
-    return _key_of(*value)
+    return ev.AnchorKey(*value)
 
 
 def _anchor_key_value(key: ev.AnchorKey) -> list[str]:
@@ -195,7 +193,6 @@ def _record_forms(kind: type) -> tuple[Change, Change]:
     """What reads a map of all fields of a type, and what writes it."""
     forms = {name: _form(hint) for name, hint in get_type_hints(kind).items()}
     names, count = tuple(forms), len(forms)
-    make: Change = maker(kind)
     types = [form.types for form in forms.values()]
     reads = [(n, form.read) for n, form in enumerate(forms.values()) if form.read]
     ordered = sorted(names, key=cbor.key_order)
@@ -214,7 +211,7 @@ def _record_forms(kind: type) -> tuple[Change, Change]:
             sound.add(shape)
         for n, change in reads:
             values[n] = change(values[n])
-        return make(*values)
+        return kind(*values)
 
     def write(value: Any) -> dict[str, Any]:
         given = {name: getattr(value, name) for name in ordered}

@@ -15,8 +15,8 @@ from blake3 import blake3
 
 from ..errors import Damaged, InputRefused
 from ..events import Header
+from ..events.quick import quick
 from . import cbor
-from .build import twin
 from .digests import DIGEST_BYTES, SALT_BYTES, commitment, record_digest
 from .header import FORMAT as FORMAT
 from .header import decode_header as decode_header
@@ -35,6 +35,7 @@ On recorded transcripts 3 takes less time than 1 and saves a tenth more; 6 saves
 """
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A stored record: raw header bytes (verified against the digest), salt, stored body bytes (may be empty)."""
@@ -46,7 +47,6 @@ class Frame:
     body: bytes
 
 
-_Frame = twin(Frame)
 _EMPTY = FRAME.size
 
 
@@ -85,10 +85,7 @@ def frame_of(data: bytes, *, strict: bool = False) -> Frame:
         header = decode_header(header_bytes, strict=strict)
     except cbor.Malformed as fault:
         raise NoFrame(f"the header cannot be read: {fault}") from None
-    made = _Frame(header_bytes, header, salt, digest, data[end:])
-    made.__class__ = Frame
-    found: Frame = made
-    return found
+    return Frame(header_bytes, header, salt, digest, data[end:])
 
 
 def pack_body(plain: bytes, *, where: str, level: int = LEVEL) -> tuple[str, bytes]:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from .items import Channel
+from .quick import quick
 from .record import SourceRef
 
 
@@ -34,6 +35,7 @@ class Authority(StrEnum):
     HYPOTHESIS = "hypothesis"
 
 
+@quick
 @dataclass(frozen=True, slots=True, order=True)
 class AnchorKey:
     """A triple. Its text form splits at the first and the last slash, so only the entity may hold slashes."""
@@ -53,6 +55,7 @@ class AnchorKey:
         return cls(namespace, entity, prop) if namespace and entity and prop else None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Rule:
     """The observer or the gate that made an anchor, and its version."""
@@ -61,6 +64,7 @@ class Rule:
     version: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """One unit of knowledge as it was declared.

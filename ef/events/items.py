@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from .quick import quick
+
 
 class Channel(StrEnum):
     """Who speaks in a part, or who delivered a record."""
@@ -40,6 +42,7 @@ class PartKind(StrEnum):
     OPAQUE = "opaque"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PartFacts:
     """What a header says of a part: no transcript text. `call_id` pairs a call with its result."""
@@ -49,6 +52,7 @@ class PartFacts:
     call_id: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ItemFacts:
     """What a header says of an item. `tokens` is an estimate by the named `meter`, None when unknown."""
@@ -59,6 +63,7 @@ class ItemFacts:
     meter: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """The neutral view of a tool call, whatever the vendor calls the tool. Observers read only this.
@@ -85,6 +90,7 @@ class ToolCall:
     query: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The neutral view of a tool's answer. `exit_code` is None where it is not known."""
@@ -95,6 +101,7 @@ class ToolResult:
     exit_code: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Media:
     """An image or a file as its provider carries it: `data` is base64 text, or `url` says where it is. Neither: absent.
@@ -108,6 +115,7 @@ class Media:
     name: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Part:
     """One part as a reader found it. `text` is what spans of source references count in (UTF-8 bytes).
@@ -129,6 +137,7 @@ class Part:
         return PartFacts(self.kind, self.channel, self.call_id)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a reader made of one item's bytes: its role, its parts and the group that it belongs to."""

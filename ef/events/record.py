@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from .items import Channel, ItemFacts
+from .quick import quick
 
 
 class Basis(StrEnum):
@@ -24,6 +25,7 @@ class Place(StrEnum):
     SOURCE = "source"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where the bytes came from: source id, line number (from 1), byte range [start, end) in the source."""
@@ -34,6 +36,7 @@ class Origin:
     end: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Cause:
     """The event that this one answers or replaces."""
@@ -42,6 +45,7 @@ class Cause:
     seq: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Group:
     """The items of one model response; `inferred` when the provider gave no id for it."""
@@ -50,6 +54,7 @@ class Group:
     inferred: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SourceRef:
     """What grounds an anchor: a span (UTF-8 bytes, end exclusive) of one part of one recorded item.
@@ -69,6 +74,7 @@ class SourceRef:
     item_key: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Header:
     """A record's header; the field order is the order of the CBOR array (see docs/log-format.md).

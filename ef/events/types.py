@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .anchors import Anchor
+from .quick import quick
 from .record import Header
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class StoreOpened:
     """Genesis: the first record of a store, at position 0, outside the notifications."""
@@ -20,6 +22,7 @@ class StoreOpened:
     made_by: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SourceOpened:
     """A file or feed that was imported for the first time."""
@@ -29,6 +32,7 @@ class SourceOpened:
     path: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SourceLines:
     """Raw bytes of a source, byte for byte: whole lines, or a piece of one long line."""
@@ -36,6 +40,7 @@ class SourceLines:
     data: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SourceNote:
     """A remark about a source: what is odd, and where."""
@@ -46,6 +51,7 @@ class SourceNote:
     offset: int | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SourceGrew:
     """The file's bytes extended those known before."""
@@ -55,6 +61,7 @@ class SourceGrew:
     path: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SourceRewritten:
     """The file at a known path no longer begins with the bytes known before; this source is its new content."""
@@ -63,6 +70,7 @@ class SourceRewritten:
     path: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ImportCompleted:
     """All bytes up to a length are in the log; the digest is blake3 over them. Each stays exportable."""
@@ -73,6 +81,7 @@ class ImportCompleted:
     sessions: tuple[str, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ImportProgressed:
     """Bytes up to a length, with what they mean, are in the log, and the import goes on. The sessions that it `began`
@@ -86,6 +95,7 @@ class ImportProgressed:
     began: tuple[str, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
     """A session begins: root, fork, subagent or continuation, and what it continues."""
@@ -99,6 +109,7 @@ class SessionOpened:
     policy: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SessionDescribed:
     """What the session is called."""
@@ -106,6 +117,7 @@ class SessionDescribed:
     title: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class RouteChanged:
     """Which provider and model answer from here on; numbers are null where nobody said."""
@@ -118,6 +130,7 @@ class RouteChanged:
     system_ref: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ItemAppended:
     """One item, as its provider delivered it: the body is the provider's bytes and nothing else."""
@@ -125,6 +138,7 @@ class ItemAppended:
     data: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ItemReplaced:
     """The item that the cause names is given other content under the same provider id; the body is the new bytes."""
@@ -132,6 +146,7 @@ class ItemReplaced:
     data: bytes
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class CallClosed:
     """A call that will get no result: not started, interrupted, or outcome unknown."""
@@ -142,6 +157,7 @@ class CallClosed:
     outcome: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ForeignCompaction:
     """Another tool's compaction boundary and what it says that it dropped. It changes no surface and no state."""
@@ -153,6 +169,7 @@ class ForeignCompaction:
     dropped: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class UsageReported:
     """Tokens that the provider billed for one message, keyed by message id; the last report of an id holds."""
@@ -164,6 +181,7 @@ class UsageReported:
     cache_write: int | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AnchorDeclared:
     """One unit of knowledge, with what grounds it."""
@@ -171,6 +189,7 @@ class AnchorDeclared:
     anchor: Anchor
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
     """A row that another program stored through the eventsourcing library's recorder;
@@ -182,6 +201,7 @@ class StoredEvent:
     uuid_id: bool
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Redacted:
     """Secrets in the item that the cause names were replaced before it was stored: how many of which kind."""
@@ -191,6 +211,7 @@ class Redacted:
     found: dict[str, Any]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
     """A kind that this version does not know: kept as it is, passed over unless it is required."""
@@ -223,6 +244,7 @@ Event = (
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """An event as reducers meet it: its header, its digest and the typed event."""

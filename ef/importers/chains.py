@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..events import Basis, CallClosed, Channel, Part, Reading, RouteChanged, ToolCall
+from ..events.quick import quick
 from ..log import Draft
 from ..log.base import LateEvent
 from ..readers.tools import named
@@ -25,6 +26,7 @@ LAST_MICROS = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(microse
 """Later stamps are absurd, and some of them no calendar can show."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Open:
     """A call that waits for its result: the key of its item, its part there, and the call."""

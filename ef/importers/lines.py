@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..codec.limits import SOURCE_CHUNK_BYTES, SOURCE_PIECE_BYTES_MAX
+from ..events.quick import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class RawLine:
     """A line without its line feed: number from 1, offset of its first byte, whether a line feed ends it."""
@@ -30,6 +32,7 @@ def lines(data: bytes) -> Iterator[RawLine]:
         number, at = number + 1, end + 1
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Bytes [start, start + len(data)) of a source; `line` is the number of the line that the first byte is in."""

@@ -13,7 +13,6 @@ from typing import Protocol
 
 from ..codec import kinds
 from ..codec.digests import ZERO, commitment, recent_uuid, record_digest
-from ..codec.header import header_of
 from ..codec.record import LEVEL, LEVEL_KEPT, Frame, encode_frame, encode_header, pack_body
 from ..errors import KeyConflict, NotFound, TipConflict
 from ..events import (
@@ -29,10 +28,12 @@ from ..events import (
     SessionOpened,
     SourceLines,
 )
+from ..events.quick import quick
 
 GENESIS_STREAM = "store"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Tip:
     """The end of a chain: seq of its last record (0: empty) and that record's digest."""
@@ -48,6 +49,7 @@ LateEvent = Callable[[Assigned], Event]
 """An event that cites records of its own batch: made when those have their seq and digest. Must be pure."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An event that is to be appended. `event` may be made late, from what the batch's earlier drafts got."""
@@ -70,6 +72,7 @@ class Draft:
     """The body as `pack_body` made it, where that was done before: its encoding and bytes."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Appended:
     """Where a draft went: its seq and digest; `new` is False when its key was there already."""
@@ -79,6 +82,7 @@ class Appended:
     new: bool
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record as read: verified frame and place in the store's global order. `body` needs the log (`Log.body`)."""
@@ -143,6 +147,7 @@ class Log(Protocol):
         ...
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A record ready to be put: everything but the position. `plain` are its body's bytes before they were packed."""
@@ -251,7 +256,7 @@ def _record(
     prev = before.digest
     if before.seq == 0 and isinstance(event, SessionOpened) and event.parent_digest is not None:
         prev = event.parent_digest
-    header = header_of(
+    header = Header(
         spec.name,
         spec.version,
         spec.required,

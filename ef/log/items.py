@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..codec import kinds
-from ..codec.build import maker
 from ..errors import Damaged
 from ..events import Event, Header, Origin, Part, PartFacts, Reading, Recorded, SourceRef
 from ..readers import read_item
@@ -45,17 +44,16 @@ def recorded_of(log: Log, record: Record) -> Recorded:
     event = _WITHOUT_BYTES.get((h.kind, h.version))
     if event is None:
         event = event_of(log, record)
-    return _recorded(h, record.frame.digest, event)
+    return Recorded(h, record.frame.digest, event)
 
 
 def recorded_as(record: Record, event: Event) -> Recorded:
     """A record whose event, with its bytes, is at hand, as reducers meet it. See `recorded`."""
     h = record.frame.header
     bare = _WITHOUT_BYTES.get((h.kind, h.version))
-    return _recorded(h, record.frame.digest, event if bare is None else bare)
+    return Recorded(h, record.frame.digest, event if bare is None else bare)
 
 
-_recorded = maker(Recorded)
 _WITHOUT_BYTES: dict[tuple[str, int], Event] = {
     (spec.name, spec.version): spec.type(b"") for spec in kinds.KINDS if spec.raw
 }

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from blake3 import blake3
 
 from ..codec import cbor
-from ..codec.build import twin
 from ..codec.digests import DIGEST_BYTES, recent_uuid
 from ..codec.record import NoFrame, frame_of
 from ..errors import Damaged
@@ -30,7 +29,6 @@ SEQS = 2**64
 
 MEMO_STREAMS = 1024
 STORED = StoredEvent.__name__
-_Record = twin(Record)
 _SEQ_AND_POSITION = struct.Struct(">QQ").unpack
 
 
@@ -100,9 +98,7 @@ def _records_of(txn: Txn, stream: str, rows: list[tuple[bytes, bytes]]) -> list[
             seq, position = _SEQ_AND_POSITION(key[16:] + at)
             if header.seq != seq or header.stream != stream:
                 raise NoFrame
-            made = _Record(position, frame)
-            made.__class__ = Record
-            found.append(made)
+            found.append(Record(position, frame))
     except (NoFrame, ValueError):  # ValueError: some are not there
         # One by one: that says which one is not there, or not sound.
         return [record_of_seq(txn, stream, U64.unpack(key[16:])[0], at) for key, at in rows]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ..events.quick import quick
 from ..events.shapes import is_map
 from .arguments import json_text
 
@@ -55,6 +56,7 @@ _TAIL = 2_048
 """A tail is looked for in so many last characters."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Wrapped:
     """text[start:end] is what the command printed; `code` is None where the wrapper says none; the line `said` says it.

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
-from ...codec.build import maker
 from ...codec.digests import record_digest
 from ...events import (
     AnchorKey,
@@ -25,6 +24,7 @@ from ...events import (
     ToolCall,
     ToolResult,
 )
+from ...events.quick import quick
 from ..saved import checked, row_types
 
 VALUE_BYTES_MAX = 400
@@ -34,6 +34,7 @@ WAITING_KEPT = 4_096
 """Calls that nothing ever answers do not pile up for ever."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A call and its result; `part` is the result's number in its item, `channel` who speaks in it."""
@@ -49,6 +50,7 @@ class Exchange:
         return self.result.is_error or self.result.exit_code not in (None, 0)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """An anchor that a part of the item at hand grounds; [start, end) are UTF-8 bytes of the part's text."""
@@ -151,7 +153,6 @@ def _last(calls: dict[str, ToolCall], call: ToolCall, most: int) -> None:
 
 _BYTES = (bytes, NoneType)
 _CALL = row_types(bytes, bytes, bytes, _BYTES, _BYTES, _BYTES, bool, _BYTES, bytes, list)
-_tool_call = maker(ToolCall)
 
 
 def _row(c: ToolCall) -> list[Any]:
@@ -163,8 +164,9 @@ def _row(c: ToolCall) -> list[Any]:
 
 def _call(row: Any) -> ToolCall:
     *fields, paths = checked(row, _CALL)
-    texts = (_said(f) if isinstance(f, bytes) else f for f in fields)
-    return _tool_call(*texts, None, tuple(map(_said, paths)), None)
+    values: list[Any] = [_said(f) if isinstance(f, bytes) else f for f in fields]
+    values += None, tuple(map(_said, paths))
+    return ToolCall(*values)
 
 
 def _written(text: str) -> bytes:

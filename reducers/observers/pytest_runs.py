@@ -14,6 +14,8 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ...events.quick import quick
+
 # Longer lines are messages or dumps; no line that decides is so long in the part that is matched.
 _WIDTH = 4_000
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\(B")
@@ -80,6 +82,7 @@ _RUN_VALUED = frozenset(
 _RUN_PLACES = frozenset("--directory --project --package".split())
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line of the output without colours and carriage returns, and where it lies in the text."""

@@ -14,6 +14,7 @@ groups nested deeper than `_DEPTH`, more than `TOKENS_MAX` words and operators.
 import re
 from dataclasses import dataclass, replace
 
+from ...events.quick import quick
 from .shelltokens import Refused, Tokens, tokens_of
 
 _DEPTH = 20
@@ -25,6 +26,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHOW_TO_FILE = frozenset((">", "1>", ">|", ">>", "1>>", "&>", "&>>"))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Command:
     """The words of a simple command, and where its output goes (None: shown, or piped on)."""
@@ -33,6 +35,7 @@ class Command:
     out: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Step:
     """One simple command in its place; `out` and `filters` say where what it prints goes."""

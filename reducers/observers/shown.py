@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from ...events import ToolResult
+from ...events.quick import quick
 from ...readers import wrappers
 
 _ESCAPE = re.compile(
@@ -20,6 +21,7 @@ _ESCAPE = re.compile(
 )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Shown:
     """`text` is the command's own output; `said` is the span of the wrapper's line that gives the exit code, if any.

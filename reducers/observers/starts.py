@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ...events.quick import quick
 from . import gotest, pytest_runs
 from .shellwords import Step, steps
 
@@ -73,6 +74,7 @@ _TASKS = frozenset(
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Started:
     """A run that the command line starts; `runner` "" when only its output can tell."""
