@@ -55,7 +55,10 @@ class Chain:
         """The reading with a call id for each call that has none from its provider; a result without one answers the
         oldest of those calls that waits.
         """
-        if all(part.call_id != "" for part in reading.parts):
+        for part in reading.parts:
+            if part.call_id == "":
+                break
+        else:
             return reading
         waiting = [o.call.call_id for o in self.open_calls if o.call.call_id.startswith(INFERRED)]
         parts: list[Part] = []
@@ -105,6 +108,8 @@ class Chain:
         if not self._parted:
             return []
         self._parted = False
+        if not self.open_calls:
+            return []
         drafts = [
             Draft(
                 self.stream, f"{OWN}close/{key}/{n}", _closed(self.stream, waits), Channel.IMPORTER
@@ -131,9 +136,9 @@ class Chain:
 
     def _calls(self, item: str, part: int, call: ToolCall, *, waits: bool = True) -> None:
         """A call: what it was given is not kept, there may be much of it."""
-        self.calls[call.call_id] = ToolCall(call.call_id, call.name, call.action)
+        kept = self.calls[call.call_id] = ToolCall(call.call_id, call.name, call.action)
         if waits:
-            self.open_calls.append(Open(item, part, replace(call, input=None)))
+            self.open_calls.append(Open(item, part, kept))
 
     def remember_again(self, reading: Reading, item: str) -> None:
         """An item of before has other content: a call that it still holds waits if it waited; a new one waits, and a
@@ -183,7 +188,8 @@ def _micros_of_text(stamp: str) -> int | None:
     try:
         moment = datetime.fromisoformat(stamp)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(microseconds=1)
+        past = moment - _EPOCH
+        return (past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds
     except (ValueError, OverflowError):
         return None
 

@@ -21,6 +21,7 @@ from ..events import (
     ItemAppended,
     ItemReplaced,
     Origin,
+    Part,
     PartKind,
     Place,
     Reading,
@@ -33,7 +34,7 @@ from ..log import Draft
 from ..log.base import Assigned
 from ..meter import METER, estimate
 from ..readers.claude_code import name_of, spoken
-from ..readers.jsonvalues import DEPTH_REMARKED, depth, has_lone_surrogate, read_line
+from ..readers.jsonvalues import DEPTH_REMARKED, has_lone_surrogate, is_deeper, read_line
 from ..readers.pieces import kind_of
 from .chains import Chain, Known, occurred
 from .lines import RawLine
@@ -263,7 +264,7 @@ class Translator:
         group = Group(reading.group) if reading.group else None
         if group is None and infer and reading.role == "assistant":
             group = Group(chain.inferred_group(place), inferred=True)
-            reading = replace(reading, group=group.id)
+            reading = Reading(reading.role, reading.parts, group.id, reading.text_of)
         self.remark_parts(spot, reading, chain)
         replaces = place != key
         item = Draft(
@@ -336,23 +337,25 @@ class Translator:
 
     def remark_parts(self, spot: Spot, reading: Reading, chain: Chain) -> None:
         """What is odd about an item's parts. Call it before the chain remembers them."""
-        own = {part.call_id for part in reading.parts if part.call is not None}
+        deep = False
         for part in reading.parts:
             if part.kind is PartKind.OPAQUE and kind_of(part.block) not in self.KEPT:
                 self.remark("unknown-block", spot, REMARKS["unknown-block"])
-            if (
-                part.result is not None
-                and part.call_id not in own
-                and part.call_id not in chain.calls
-            ):
+            if part.result is not None and not _is_asked(part, reading, chain):
                 self.remark("orphan-result", spot, REMARKS["orphan-result"])
-            texts = (part.text, part.call.command if part.call else None)
-            if any(t and has_lone_surrogate(t) for t in texts):
+            command = part.call.command if part.call is not None else None
+            if has_lone_surrogate(part.text) or (command and has_lone_surrogate(command)):
                 self.remark("encoding", spot, REMARKS["encoding"])
-        if any(
-            part.block is not None and depth(part.block) > DEPTH_REMARKED for part in reading.parts
-        ):
+            deep = deep or (part.block is not None and is_deeper(part.block, DEPTH_REMARKED))
+        if deep:
             self.remark("too-deep", spot, REMARKS["too-deep"])
+
+
+def _is_asked(part: Part, reading: Reading, chain: Chain) -> bool:
+    """Whether the call that a result answers is before it in the file, or in its own item."""
+    if part.call_id in chain.calls:
+        return True
+    return any(p.call is not None and p.call_id == part.call_id for p in reading.parts)
 
 
 def _at(spot: Spot, draft: Draft) -> Draft:

@@ -216,7 +216,12 @@ def _queued(record: Mapping[str, Any]) -> Reading:
 
 def spoken(reading: Reading, call_of: Callable[[str], ToolCall | None]) -> Reading:
     """The reading with its tool results speaking for what was called: a sub-agent, the web, or the tool."""
-    if all(part.channel is not Channel.TOOL for part in reading.parts):
+    for part in reading.parts:
+        if part.channel is Channel.TOOL:
+            call = call_of(part.call_id or "")
+            if call is not None and call.action in _CALL_CHANNEL:
+                break
+    else:
         return reading
     parts = tuple(_answering(part, call_of(part.call_id or "")) for part in reading.parts)
     return replace(reading, parts=parts)

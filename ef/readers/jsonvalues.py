@@ -72,9 +72,10 @@ class Decoder:
                 object_pairs_hook=self.pairs, parse_constant=_constant, parse_int=_long_int
             )
             value, end = longer.raw_decode(text, at)
-        opened = text.count("[", at, end) + text.count("{", at, end)
-        if opened > DEPTH_READ_MAX and depth(value) > DEPTH_READ_MAX:
-            raise RecursionError
+        if end - at > 2 * DEPTH_READ_MAX:
+            opened = text.count("[", at, end) + text.count("{", at, end)
+            if opened > DEPTH_READ_MAX and is_deeper(value, DEPTH_READ_MAX):
+                raise RecursionError
         return value, end
 
     def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -120,6 +121,9 @@ def read_line(line: bytes) -> Line:
         except ValueError:
             found.rest = start + _byte_length(text[:at])
             break
+        if at == 0 and end == len(text):  # nearly always
+            found.values.append(Value(value, start, len(line)))
+            break
         before = start + _byte_length(text[:at])
         found.values.append(Value(value, before, before + _byte_length(text[at:end])))
         at = _skip(text, end)
@@ -160,20 +164,19 @@ def _byte_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
-def depth(value: Any) -> int:
-    """How deep a value nests, without recursion: a scalar is 0."""
-    deepest, layer = 0, [value]
-    while layer:
-        below: list[Any] = []
-        for each in layer:
-            if isinstance(each, dict):
-                below += each.values()
-            elif isinstance(each, list):
-                below += each
-        if any(isinstance(each, (dict, list)) for each in layer):
-            deepest += 1
-        layer = below
-    return deepest
+def is_deeper(value: Any, most: int) -> bool:
+    """Whether a value nests deeper than `most`, without recursion: a scalar does not nest, a flat list nests 1 deep."""
+    layer = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(most):
+        if not layer:
+            return False
+        layer = [
+            inner
+            for each in layer
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, (dict, list))
+        ]
+    return bool(layer)
 
 
 def has_lone_surrogate(text: str) -> bool:

@@ -7,7 +7,7 @@ exchange: nothing is claimed of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
@@ -140,7 +140,11 @@ class Observed:
 
 def _kept(call: ToolCall) -> ToolCall:
     """What of a call its result needs to be understood: not all that it was given."""
-    return replace(call, input=None, query=None)
+    c = call
+    return ToolCall(
+        c.call_id, c.name, c.action, c.command, c.path, c.text, c.background, c.cwd, c.given,
+        paths=c.paths,
+    )  # fmt: skip
 
 
 def _last(calls: dict[str, ToolCall], call: ToolCall, most: int) -> None:

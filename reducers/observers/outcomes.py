@@ -40,15 +40,17 @@ def _target(seen: Exchange) -> str:
 
 
 def _observe(failing: set[str], seen: Exchange) -> tuple[set[str], list[Proposal]]:
+    if not (seen.failed or failing) or seen.channel not in _EMPIRICAL:
+        return failing, []
+    target = _target(seen)
+    if not seen.failed and (target not in failing or seen.call.background):
+        return failing, []
     output = shown(seen.result)
     span = first_line(output.text, lines=2 if output.text.startswith("Exit code ") else 1)
     start, end = output.place(*span) if span[0] < span[1] else output.said
-    target = _target(seen)
-    if start == end or seen.channel not in _EMPIRICAL:
+    if start == end:
         return failing, []
     if not seen.failed:
-        if target not in failing or seen.call.background:
-            return failing, []
         failing.discard(target)
         outcome = "ok"
     elif output.text.startswith(_REJECTED):

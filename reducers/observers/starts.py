@@ -51,6 +51,7 @@ _TAME_TASK = re.compile(
 )
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _TESTLIKE = re.compile(r"(?:^|[:_./-])(?:tests?|check|pytest|ci)(?=$|[:_./-])")
+_SIGNS = re.compile("test|check|tox|nox|ci|npm")
 # Launchers that run the rest of their words, each with its options that take the next word as a value.
 _PREFIXES: dict[str, tuple[str, ...]] = {
     "time": ("-f", "-o"),
@@ -88,6 +89,12 @@ class Started:
     limited: bool = False
     task: str = ""
     at: int = 0
+
+
+def may_start(command: str) -> bool:
+    """Whether a command line may start a run at all: each that does has one of a few texts among its words."""
+    words = command.replace('"', "").replace("'", "")
+    return "\\" in words or _SIGNS.search(words) is not None
 
 
 def expand(found: Sequence[Step], depth: int) -> list[Step]:

@@ -21,7 +21,7 @@ from functools import partial
 from . import filters, gotest, pytest_runs
 from .pytest_runs import Context, Finding, Line, View, lines_of
 from .shellwords import Step, steps
-from .starts import Started, expand, loudness, revised, start_of
+from .starts import Started, expand, loudness, may_start, revised, start_of
 
 _WRAPPER = re.compile(
     r"</?(?:system-reminder|new-diagnostics|user-prompt-submit-hook|ide_[a-z_]{1,40})>"
@@ -71,8 +71,7 @@ def test_runs(
 
     `cwd` is the directory of the call, `home` that of the session: a run in another one is another entity.
     """
-    lines = list(lines_of(_unwrapped(output)))
-    if background or any(_CUT_SHORT.match(line.text) for line in (*lines[:3], *lines[-3:])):
+    if background or not may_start(command):
         return ()
     whole = expand(steps(command), 0)
     started = [
@@ -81,6 +80,9 @@ def test_runs(
         if (run := start_of(step, cwd, home)) is not None
     ]
     if not started or any(run.step.background for run in started):
+        return ()
+    lines = list(lines_of(_unwrapped(output)))
+    if any(_CUT_SHORT.match(line.text) for line in (*lines[:3], *lines[-3:])):
         return ()
     started = [replace(run, scope=(*run.scope, *revised(whole[: run.at]))) for run in started]
     status = _Status(exit_code, lines)
