@@ -166,16 +166,14 @@ def _byte_length(text: str) -> int:
 
 def is_deeper(value: Any, most: int) -> bool:
     """Whether a value nests deeper than `most`, without recursion: a scalar does not nest, a flat list nests 1 deep."""
-    layer = [value] if isinstance(value, (dict, list)) else []
+    layer: list[Any] = [value] if isinstance(value, (dict, list)) else []
     for _ in range(most):
         if not layer:
             return False
-        layer = [
-            inner
-            for each in layer
-            for inner in (each.values() if isinstance(each, dict) else each)
-            if isinstance(inner, (dict, list))
-        ]
+        inner: list[Any] = []
+        for each in layer:
+            inner += each.values() if isinstance(each, dict) else each
+        layer = [each for each in inner if isinstance(each, (dict, list))]
     return bool(layer)
 
 
