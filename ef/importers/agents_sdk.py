@@ -42,7 +42,7 @@ class AgentsSdk(Translator):
             self.unknown(spot, value.get("table"))
             return
         item = value.get("message_data")
-        inner = value_in(self, spot, "message_data") if is_map(item) else None
+        inner = value_in(spot, "message_data") if is_map(item) else None
         if inner is None or not is_map(item) or not reader.is_known(item):
             self.unknown(spot, item.get("type") if is_map(item) else type(item).__name__)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..events import ForeignCompaction, UsageReported
+from ..events import ForeignCompaction, Reading, UsageReported
 from ..events.shapes import is_list, is_map
 from ..readers import anthropic as reader
 from ..readers.jsoncuts import Path
@@ -36,6 +36,9 @@ class Anthropic(Messages):
     def other(self, path: Path, value: Any, spot: Spot) -> None:
         if path == ("response",) and is_map(value) and "role" in value:
             self.message(value, spot)
+
+    def reading(self, value: Mapping[str, Any]) -> Reading:
+        return reader.reading(value)
 
     def message(self, value: Mapping[str, Any], spot: Spot) -> None:
         if "compaction" in _kinds(value):

@@ -81,7 +81,7 @@ class ClaudeCode(Translator):
         uuid = value.get("uuid")
         uuid = uuid if isinstance(uuid, str) and uuid else None
         if uuid is not None:
-            spot.key = spot.key.partition(".")[0] + ".0"
+            spot.is_first()
         known = self._uuids.get(uuid) if uuid else None
         if known is not None and known.key == spot.key:
             return

@@ -76,7 +76,7 @@ class Cline(DocumentTranslator):
             provider, model = name_in(made_by.get("provider")), name_in(made_by.get("id"))
             route = chain.routed(RouteChanged(provider, model))
         if any(part.result is not None for part in reading.parts):
-            content = value_in(self, spot, "content")
+            content = value_in(spot, "content")
             if content is not None:
                 self.item(chain, content, reader.USER, reader.user(value.get("content")))
             return

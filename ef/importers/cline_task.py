@@ -50,7 +50,7 @@ class Task(DocumentTranslator):
         if role not in ("user", "assistant") and not alone:
             self.unknown(spot, f"message of role {role}")
             return
-        content = spot if alone else value_in(self, spot, "content")
+        content = spot if alone else value_in(spot, "content")
         if content is None:
             return
         held = value if alone else value.get("content")

@@ -137,7 +137,7 @@ class Codex(Translator):
             told = cut.path == ("payload", "message") and text_of(cut.value).strip()
             left = cut.path[:2] == ("payload", "replacement_history") and is_map(cut.value)
             if cut.fault is None and (told or (left and reader.is_summary(cut.value))):
-                inner = self.inner(spot, cut.start, cut.end, cut.value)
+                inner = spot.inner(cut.start, cut.end, cut.value)
                 self.item(chain, inner, _SUMMARY, reader.read_summary(inner.data))
                 return
 

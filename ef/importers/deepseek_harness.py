@@ -143,7 +143,7 @@ class DeepseekHarness(Translator):
         """The system's text of a request, where it stands in the header of one."""
         place: Spot | None = spot
         for key in ("data", "header", "system"):
-            place = value_in(self, place, key) if place is not None else None
+            place = value_in(place, key) if place is not None else None
         if place is None or _plain(place.value) is None:
             return
         self.item(self._chain(), place, _SYSTEM, texts.system(place.value), id=_PROMPT)

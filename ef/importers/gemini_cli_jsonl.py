@@ -93,7 +93,7 @@ class GeminiCliLines(Messages):
             if len(cut.path) == 3 and is_map(cut.value):
                 name = text_of(cut.value.get("id"))
                 if name and name not in self._calls:
-                    self._says(cut.value, self.inner(spot, cut.start, cut.end, cut.value))
+                    self._says(cut.value, spot.inner(cut.start, cut.end, cut.value))
 
     def _drop(self, names: list[str], form: str, spot: Spot) -> None:
         calls = tuple(call for name in names for call in self._calls.pop(name))

@@ -36,11 +36,14 @@ class Contents(Messages):
         ("response", "candidates", "*"),
     }
 
+    def reading(self, value: Mapping[str, Any]) -> Reading:
+        return reader.reading(value)
+
     def message(self, value: Mapping[str, Any], spot: Spot) -> None:
         if "parts" not in value and "role" not in value:
             self.unknown(spot, value.get("type"))
             return
-        reading = reader.reading(value)
+        reading = self.reading(value)
         if reading.parts:
             self.add(spot, self.READER, self._paired(reading, self.chain()))
 

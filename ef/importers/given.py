@@ -11,7 +11,7 @@ from ..events import Channel, Part, PartKind, Reading, UsageReported
 from ..events.shapes import is_map
 from ..readers.jsonvalues import Decoder
 from ..readers.pieces import id_of, text_of
-from .translator import Spot, Translator, count
+from .translator import Spot, count
 
 _BEGINS, _COLON, _COMMA = (
     re.compile(rf"[ \t\r\n]*{sign}[ \t\r\n]*") for sign in (r"\{", ":", ",?")
@@ -46,7 +46,7 @@ def calls_of(reading: Reading) -> list[str]:
     return [part.call_id for part in reading.parts if part.call is not None and part.call_id]
 
 
-def value_in(translator: Translator, spot: Spot, key: str) -> Spot | None:
+def value_in(spot: Spot, key: str) -> Spot | None:
     """Where the value of a key of a record stands; None where the record has no such value."""
     if not is_map(spot.value) or key not in spot.value:
         return None
@@ -62,12 +62,12 @@ def value_in(translator: Translator, spot: Spot, key: str) -> Spot | None:
         end = _behind(_COMMA, text, last)
     decoder.release()
     start, length = _bytes_of(text[:at]), _bytes_of(text[at:last])
-    return translator.inner(spot, start, start + length, value)
+    return spot.inner(start, start + length, value)
 
 
 def place_of(spot: Spot) -> Spot:
     """Where a record stands, without what it holds: for what is said later."""
-    return replace(spot, data=b"", value=None)
+    return spot.holding(b"")
 
 
 def _behind(pattern: re.Pattern[str], text: str, at: int) -> int:

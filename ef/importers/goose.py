@@ -41,7 +41,7 @@ class Messages(Translator):
         agent, human = seen.get("agentVisible") is not False, seen.get("userVisible") is not False
         if role not in ("user", "assistant") or not (agent or human):
             return  # what nobody sees any more stands again behind a summary, and is one item
-        content = value_in(self, spot, key)
+        content = value_in(spot, key)
         if content is None or _is_notice(content.value):
             return
         reading = reader.reading(content.value, str(role))

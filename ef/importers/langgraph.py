@@ -54,7 +54,7 @@ class LangGraph(Translator):
             dropped = tuple(id_of(each) for each in removed if id_of(each))
             self.event(chain, spot, ForeignCompaction(NAME, "removed", None, None, dropped))
         message = value.get("message")
-        inner = value_in(self, spot, "message") if is_map(message) else None
+        inner = value_in(spot, "message") if is_map(message) else None
         if inner is None or not is_map(message):
             return
         if kind_of(message) not in reader.TYPES:

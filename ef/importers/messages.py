@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from ..events import Reading, RouteChanged, UsageReported
 from ..events.shapes import is_map
-from ..readers import reader_of, texts
+from ..readers import texts
 from ..readers.jsoncuts import Path, Paths, cuts
 from ..readers.jsonvalues import read_line
 from ..readers.pieces import list_of, map_of
@@ -119,14 +119,16 @@ class Messages(DocumentTranslator):
             self._chain = self.begin(None)
         return self._chain
 
+    def reading(self, value: Mapping[str, Any]) -> Reading:
+        """What the reader makes of a message."""
+        raise NotImplementedError
+
     def message(self, value: Mapping[str, Any], spot: Spot) -> None:
         """One message."""
         if not value.get("role") and not value.get("type"):
             self.unknown(spot, value.get("type"))
             return
-        read = reader_of(self.READER)
-        assert read is not None
-        reading = read(spot.data)
+        reading = self.reading(value)
         if not reading.parts:
             return
         self._model = name_in(value.get("model")) or self._model

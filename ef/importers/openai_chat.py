@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..events import UsageReported
+from ..events import Reading, UsageReported
 from ..events.shapes import is_map
 from ..readers import openai_chat as reader
 from ..readers.jsoncuts import Path
@@ -26,6 +26,9 @@ class Chat(Messages):
     PROVIDER = "openai"
     READER = (reader.NAME, reader.VERSION)
     DESCEND = paths("messages", "choices") | {("choices", "*"), ("response", "choices", "*")}
+
+    def reading(self, value: Mapping[str, Any]) -> Reading:
+        return reader.reading(value)
 
     def other(self, path: Path, value: Any, spot: Spot) -> None:
         if path and path[-1] == "message" and is_map(value):

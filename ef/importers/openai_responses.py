@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..events import ForeignCompaction, UsageReported
+from ..events import ForeignCompaction, Reading, UsageReported
 from ..readers import openai_responses as reader
 from ..readers.jsoncuts import Path
 from ..readers.pieces import id_of, kind_of, map_of, maps_of
@@ -44,11 +44,14 @@ class Responses(Messages):
         if path and path[-1] == "id":
             self._response = id_of(value) or None
 
+    def reading(self, value: Mapping[str, Any]) -> Reading:
+        return reader.reading(value)
+
     def message(self, value: Mapping[str, Any], spot: Spot) -> None:
         if not reader.is_known(value):
             self.unknown(spot, value.get("type"))
             return
-        reading = reader.reading(value)
+        reading = self.reading(value)
         if not reading.parts:
             return
         if reader.kind_in(value) in reader.COMPACTIONS:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from ..events.shapes import is_list, is_map
 from ..readers.jsoncuts import Path, Paths
 from ..readers.pieces import kind_of, map_of, text_of
-from .chains import occurred
 from .documents import DocumentTranslator
 from .formats import Format, Head, Tells
 from .opencode_parts import NAME, Message, Parts, began_at
@@ -37,7 +36,7 @@ class OpenCode(Parts, DocumentTranslator):
             return
         elif path[2] == "info" and len(path) == 3 and is_map(value):
             created = count(map_of(value.get("time")).get("created"))
-            spot.at, spot.basis = occurred(created or None)
+            spot.happened(created or None)
             self._message = (path[1], self.message_told(self._name, value, spot))
         elif path[2] == "parts" and len(path) == 4 and is_map(value):
             if self._message is None or self._message[0] != path[1]:
@@ -45,7 +44,7 @@ class OpenCode(Parts, DocumentTranslator):
                 return
             message = self._message[1]
             began = began_at(value)
-            spot.at, spot.basis = occurred(began or message.created or None)
+            spot.happened(began or message.created or None)
             self.part(value, spot, message)
 
 

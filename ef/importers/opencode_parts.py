@@ -18,7 +18,7 @@ from ..events import Channel, ForeignCompaction, Reading, RouteChanged, SessionD
 from ..readers import opencode as reader
 from ..readers.pieces import id_of, kind_of, map_of, text_of
 from ..readers.tools import named
-from .chains import INFERRED, Chain, occurred
+from .chains import INFERRED, Chain
 from .given import made_by_agent, name_in, place_of, said_by, title_of, usage_of
 from .translator import Given, Spot, Translator, count
 
@@ -187,8 +187,8 @@ class Parts(Translator):
             return
         told.pruned = [p for p in told.pruned if p not in due]
         calls = tuple(p.call for p in due)
-        at, basis = occurred(max(p.at for p in due))
-        spot = replace(due[0].spot, at=at, basis=basis)
+        spot = place_of(due[0].spot)
+        spot.happened(max(p.at for p in due))
         view = blake3("\n".join(calls).encode()).hexdigest()[:16]
         self.event(chain, spot, ForeignCompaction(NAME, "prune", None, None, calls), view=view)
 

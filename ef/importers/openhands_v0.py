@@ -18,7 +18,7 @@ from ..readers import openhands_v0 as reader
 from ..readers.jsoncuts import Path, Paths, cuts
 from ..readers.pieces import id_of, list_of, map_of, text_of
 from ..readers.tools import named
-from .chains import Chain, occurred
+from .chains import Chain
 from .documents import DocumentTranslator
 from .formats import Format, Head, Tells
 from .given import made_by_agent, name_in, said_by, usage_of
@@ -62,7 +62,7 @@ class Events:
             self.happened(run, value, spot)
             return
         answers: str | None = None
-        for each, inner in elements(self._of, spot, _EVERY):
+        for each, inner in elements(spot, _EVERY):
             if is_map(each):
                 answers = self.happened(run, each, inner, answers)
 
@@ -160,14 +160,12 @@ class Events:
         return self._of.item(chain, spot, (view, reader.VERSION), found, route=route, usage=usage)
 
 
-def elements(
-    translator: Translator, spot: Spot, descend: Paths, holder: str | None = None
-) -> Iterator[tuple[Any, Spot]]:
+def elements(spot: Spot, descend: Paths, holder: str | None = None) -> Iterator[tuple[Any, Spot]]:
     """The values of the list that a spot's bytes are, or of the one that stands there under a key, where they stand."""
     for cut in cuts(spot.data, descend):
         if cut.fault is None and (holder is None or (len(cut.path) == 2 and cut.path[0] == holder)):
-            inner = translator.inner(spot, cut.start, cut.end, cut.value)
-            inner.at, inner.basis = occurred(map_of(cut.value).get("timestamp"))
+            inner = spot.inner(cut.start, cut.end, cut.value)
+            inner.happened(map_of(cut.value).get("timestamp"))
             yield cut.value, inner
 
 

@@ -53,7 +53,7 @@ class OpenHandsV0Lines(Translator):
         title = title_of(value.get("instance_id"))
         if title:
             self.event(run.agents[0], spot, SessionDescribed(title))
-        for each, inner in elements(self, spot, _HISTORY, "history"):
+        for each, inner in elements(spot, _HISTORY, "history"):
             self._events.pair(run, each, inner)
 
 

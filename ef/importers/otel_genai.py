@@ -177,7 +177,7 @@ class OtelGenai(DocumentTranslator):
 
 def _packed(spot: Spot, data: bytes) -> Spot:
     """A record's place for bytes that were packed in it; the view tells them apart."""
-    return Spot(None, spot.key, data, spot.line, spot.start, spot.end, spot.at, spot.basis)
+    return spot.holding(data)
 
 
 def _messages(value: Any) -> Iterator[tuple[Any, bytes]]:

@@ -60,9 +60,12 @@ class Pi(Translator):
             self._entries.append(None)
             self._opens(value)
             return
+        name = text_of(value.get("id"))
         if kind not in _KNOWN:
             self.unknown(spot, value.get("type"))
-        name = text_of(value.get("id"))
+            if not name:
+                self._entries.append(None)
+                return
         if name in self._by_id:
             self._means(value, kind, spot, self._by_id[name])
             return

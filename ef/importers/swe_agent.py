@@ -15,7 +15,7 @@ from typing import Any
 from ..events import Channel, ForeignCompaction, Reading
 from ..events.shapes import is_map
 from ..readers import swe_agent as reader
-from ..readers.jsoncuts import Cut, Path, cuts
+from ..readers.jsoncuts import Cut, Path, Paths, cuts
 from ..readers.openai_chat import text_in
 from ..readers.pieces import text_of
 from ..readers.tools import named
@@ -30,6 +30,7 @@ _READER = (reader.NAME, reader.VERSION)
 _RESULTS = (reader.RESULTS, reader.VERSION)
 _OBSERVATION = (reader.OBSERVATION, reader.VERSION)
 _COLLAPSED = re.compile(r"\s*(?:Old environment output: \(\d+ lines? omitted\)|Old output omitted)")
+_STEPS: Paths = frozenset({(), ("trajectory",), ("trajectory", "*")})
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class SweAgent(DocumentTranslator):
     """A trajectory."""
 
     NAME = NAME
-    DESCEND = frozenset({(), ("history",), ("trajectory",), ("trajectory", "*")})
+    DESCEND = _STEPS | {("history",)}
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
@@ -56,12 +57,10 @@ class SweAgent(DocumentTranslator):
     def document(self, data: bytes) -> None:
         """The trajectory's steps are known before the history is read, wherever they stand."""
         self._data = data
-        found = list(cuts(data, self.DESCEND))
-        for cut in found:
+        for cut in cuts(data, _STEPS):
             if cut.path[:1] == ("trajectory",) and cut.fault is None:
                 self._step(cut)
-        for cut in found:
-            self.found(cut, data)
+        super().document(data)
         self._rest()
 
     def _step(self, cut: Cut) -> None:

@@ -68,20 +68,52 @@ class Given:
     path: str = ""
 
 
-@dataclass(slots=True)
 class Spot:
-    """A record where it stands: its idempotency key, its bytes, its line (from 1), [start, end) in the source, and when
-    it says that it happened (microseconds since 1970 UTC). `value` is what the bytes hold.
+    """A record where it stands: its bytes, its line (from 1), [start, end) in the source, and what the bytes hold
+    (`value`). Its key and its time are made when they are asked for: most records of a file mean nothing.
     """
 
-    value: Any
-    key: str
-    data: bytes
-    line: int
-    start: int
-    end: int
-    at: int | None
-    basis: Basis
+    __slots__ = ("_key", "_of", "_when", "data", "end", "line", "start", "value")
+
+    def __init__(self, of: Translator, value: Any, data: bytes, line: int, start: int) -> None:
+        self._of, self.value, self.data = of, value, data
+        self.line, self.start, self.end = line, start, start + len(data)
+        self._key: str | None = None
+        self._when: tuple[int | None, Basis] | None = None
+
+    @property
+    def key(self) -> str:
+        """The idempotency key: made of the bytes, and of how many records of the same bytes were asked for theirs."""
+        if self._key is None:
+            self._key = self._of.key_of(self.data)
+        return self._key
+
+    def is_first(self) -> None:
+        """Its key is that of the first record of these bytes, whether one came before or not."""
+        self._key = f"{self._of.digest_of(self.data).hex()}.0"
+
+    @property
+    def when(self) -> tuple[int | None, Basis]:
+        """When it says that it happened, in microseconds since 1970 UTC, and whether it does."""
+        if self._when is None:
+            self._when = occurred(self._of.time_of(self.value))
+        return self._when
+
+    def happened(self, stamp: Any) -> None:
+        """Something else than the format's usual field says when it happened."""
+        self._when = occurred(stamp)
+
+    def inner(self, start: int, end: int, value: Any = None) -> Spot:
+        """A part of the record, at the same time, with a key of its own; [start, end) are bytes of the record."""
+        found = Spot(self._of, value, self.data[start:end], self.line, self.start + start)
+        found._when = self.when
+        return found
+
+    def holding(self, data: bytes) -> Spot:
+        """The same place with bytes that were packed in it, under the record's key."""
+        found = Spot(self._of, None, data, self.line, self.start)
+        found._key, found._when, found.end = self.key, self.when, self.end
+        return found
 
 
 class Translator:
@@ -144,19 +176,16 @@ class Translator:
         self._remark(kind, line.number, line.start + rest, REMARKS[kind])
 
     def spot(self, value: Mapping[str, Any], data: bytes, line: int, start: int) -> Spot:
-        """Where a record stands. Ask once for each, in order: equal bytes are told apart by how often they came."""
-        at, basis = occurred(self.time_of(value))
-        return Spot(value, self._key(data), data, line, start, start + len(data), at, basis)
+        """Where a record stands."""
+        return Spot(self, value, data, line, start)
 
-    def inner(self, spot: Spot, start: int, end: int, value: Any = None) -> Spot:
-        """A part of a record, its bytes [start, end) counted from the record's first."""
-        data, at = spot.data[start:end], spot.start
-        return replace(
-            spot, value=value, key=self._key(data), data=data, start=at + start, end=at + end
-        )
+    def digest_of(self, data: bytes) -> bytes:
+        """What stands for a record's bytes in its key."""
+        return blake3(data).digest(16)
 
-    def _key(self, data: bytes) -> str:
-        digest = blake3(data).digest(16)
+    def key_of(self, data: bytes) -> str:
+        """The key of a record's bytes. Equal ones are told apart by how often they came."""
+        digest = self.digest_of(data)
         short = int.from_bytes(digest[:8], "little")
         nth = 0
         if short in self._seen:
@@ -267,13 +296,14 @@ class Translator:
             reading = Reading(reading.role, reading.parts, group.id, reading.text_of)
         self.remark_parts(spot, reading, chain)
         replaces = place != key
+        at, basis = spot.when
         item = Draft(
             chain.stream,
             key,
             ItemReplaced(spot.data) if replaces else ItemAppended(spot.data),
             Channel.IMPORTER,
-            occurred_at=spot.at,
-            basis=spot.basis,
+            occurred_at=at,
+            basis=basis,
             origin=Origin(self.given.source, spot.line, spot.start, spot.end),
             item=facts_of(reading, METER, estimate(reading)),
             group=group,
@@ -318,9 +348,8 @@ class Translator:
         return self._event(chain, spot, OWN + key, event)
 
     def _event(self, chain: Chain, spot: Spot, key: str, event: Event) -> Draft:
-        return Draft(
-            chain.stream, key, event, Channel.IMPORTER, occurred_at=spot.at, basis=spot.basis
-        )
+        at, basis = spot.when
+        return Draft(chain.stream, key, event, Channel.IMPORTER, occurred_at=at, basis=basis)
 
     # Remarks.
 
@@ -360,7 +389,8 @@ def _is_asked(part: Part, reading: Reading, chain: Chain) -> bool:
 
 def _at(spot: Spot, draft: Draft) -> Draft:
     """A draft with a record's time."""
-    return replace(draft, occurred_at=spot.at, basis=spot.basis)
+    at, basis = spot.when
+    return replace(draft, occurred_at=at, basis=basis)
 
 
 REMARKS = {

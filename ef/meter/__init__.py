@@ -25,4 +25,5 @@ def estimate(reading: Reading) -> int:
 
 
 def _quarter(text: str) -> int:
-    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return -(-size // 4)

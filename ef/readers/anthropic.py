@@ -6,6 +6,9 @@ channel. Blocks are read as in a transcript.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..events import Channel, Part, PartKind, Reading
 from ..events.shapes import is_map
 from . import claude_code
@@ -19,12 +22,16 @@ def read(data: bytes, *, channel: Channel | None = None) -> Reading:
     message = parse(data)
     if not is_map(message):
         return Reading("opaque", ())
-    role = message.get("role")
-    found = claude_code.reading({"type": role, "message": message})
+    found = reading(message)
     if channel is None:
         return found
     parts = tuple(_spoken(part, channel) for part in found.parts)
     return Reading(found.role, parts, found.group)
+
+
+def reading(message: Mapping[str, Any]) -> Reading:
+    """The reading of a message."""
+    return claude_code.reading({"type": message.get("role"), "message": message})
 
 
 def _spoken(part: Part, channel: Channel) -> Part:

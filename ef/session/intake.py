@@ -77,9 +77,7 @@ class Packing:
     def __init__(self, data: bytes, start: int, line: int) -> None:
         """`data` begins at byte `start` of the source, in line `line`."""
         self.size = len(data)
-        self._chunks = [
-            replace(chunk, start=start + chunk.start) for chunk in chunks(data, 0, line)
-        ]
+        self._data, self._start, self._line = data, start, line
         self._packed: list[tuple[str, bytes]] = []
         self._thread: threading.Thread | None = None
         if self.size >= PACKED_ASIDE:
@@ -87,9 +85,14 @@ class Packing:
             self._thread.start()
 
     def _pack(self) -> None:
-        for chunk in self._chunks:
+        for chunk in self._chunks():
             packed = pack_body(chunk.data, where=SourceLines.__name__, level=LEVEL_KEPT)
             self._packed.append(packed)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """Cut when they are asked for: their bytes are held once, with the rest."""
+        for chunk in chunks(self._data, 0, self._line):
+            yield replace(chunk, start=self._start + chunk.start)
 
     def done(self) -> Iterator[tuple[Chunk, tuple[str, bytes]]]:
         """Each chunk with its packed bytes."""
@@ -97,7 +100,7 @@ class Packing:
             self._thread.join()
         else:
             self._pack()
-        return zip(self._chunks, self._packed, strict=True)
+        return zip(self._chunks(), self._packed, strict=True)
 
 
 class Intake:
@@ -292,11 +295,14 @@ def _regions(blocks: Iterable[bytes]) -> Iterator[bytes]:
         if size >= BATCH_BYTES and b"\n" in block:
             data = b"".join(held)
             end = data.rfind(b"\n") + 1
-            yield from _parted(data[:end])
             held, size = [data[end:]], len(data) - end
-    rest = b"".join(held)
-    if rest:
-        yield from _parted(rest)
+            data = data[:end]
+            yield from _parted(data)
+            del data
+    data = b"".join(held)
+    held.clear()
+    if data:
+        yield from _parted(data)
 
 
 def _parted(data: bytes) -> Iterator[bytes]:
