@@ -26,8 +26,9 @@ class DocumentTranslator(Translator):
 
     def found(self, cut: Cut, data: bytes) -> None:
         """Translate one value of the document, or remark what is wrong with it."""
-        for kind in sorted(cut.remarks):
-            self._remark(kind, cut.line, cut.start, REMARKS[kind])
+        if cut.remarks:
+            for kind in sorted(cut.remarks):
+                self._remark(kind, cut.line, cut.start, REMARKS[kind])
         if cut.fault is not None:
             self._remark(cut.fault, cut.line, cut.start, _FAULTS[cut.fault])
             return

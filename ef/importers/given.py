@@ -54,15 +54,14 @@ def value_in(spot: Spot, key: str) -> Spot | None:
     decoder = Decoder.taken()
     at = end = last = _behind(_BEGINS, text, 0)
     name: Any = None
-    value: Any = None
     while name != key:  # the record was read: what stands in it is a map, and the key is there
         name, at = decoder.decode(text, end)
         at = _behind(_COLON, text, at)
-        value, last = decoder.decode(text, at)
+        last = decoder.decode(text, at)[1]
         end = _behind(_COMMA, text, last)
     decoder.release()
     start, length = _bytes_of(text[:at]), _bytes_of(text[at:last])
-    return spot.inner(start, start + length, value)
+    return spot.inner(start, start + length, spot.value[key])
 
 
 def place_of(spot: Spot) -> Spot:

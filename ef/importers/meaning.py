@@ -53,17 +53,17 @@ class Translation:
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _last: tuple[str, int] | None = None
 
-    def remark(self, remark: Remark) -> None:
+    def remark(self, kind: str, line: int, offset: int, text: str) -> None:
         """Keep a remark, once for a place; of one kind no more than `REMARKS_KEPT`, and then one that says so."""
-        if self._last == (remark.kind, remark.offset):
+        if self._last == (kind, offset):
             return
-        self._last = (remark.kind, remark.offset)
-        n = self._counts[remark.kind] = self._counts.get(remark.kind, 0) + 1
+        self._last = (kind, offset)
+        n = self._counts[kind] = self._counts.get(kind, 0) + 1
         if n < REMARKS_KEPT:
-            self.remarks.append(remark)
+            self.remarks.append(Remark(kind, line, offset, text))
         elif n == REMARKS_KEPT:
-            text = f"{remark.text} (further ones of this kind are not listed)"
-            self.remarks.append(Remark(remark.kind, remark.line, remark.offset, text))
+            text = f"{text} (further ones of this kind are not listed)"
+            self.remarks.append(Remark(kind, line, offset, text))
 
     def take(self) -> tuple[list[Meaning], list[Remark]]:
         """What was said since it was last taken; remarks in order of their places, each once."""

@@ -38,7 +38,7 @@ from ..readers.jsonvalues import DEPTH_REMARKED, has_lone_surrogate, is_deeper, 
 from ..readers.pieces import kind_of
 from .chains import Chain, Known, occurred
 from .lines import RawLine
-from .meaning import Meaning, Remark, Translation
+from .meaning import Meaning, Translation
 from .names import OPEN_KEY, OWN, facts_of, session_name, session_stream
 
 Prior = Callable[[str], Mapping[str, str]]
@@ -358,7 +358,7 @@ class Translator:
         self._remark(kind, spot.line, spot.start, text)
 
     def _remark(self, kind: str, line: int, offset: int, text: str) -> None:
-        self.out.remark(Remark(kind, line, offset, text))
+        self.out.remark(kind, line, offset, text)
 
     def unknown(self, spot: Spot, kind: Any) -> None:
         """A record of a type that the format's importer does not know."""

@@ -17,6 +17,8 @@ Path = tuple[str | int, ...]
 Paths = frozenset[tuple[str, ...]]
 _BOM = b"\xef\xbb\xbf"
 _WHITE = re.compile(r"[ \t\r\n]*")
+_SOUND: frozenset[str] = frozenset()
+_WHITES = frozenset(" \t\r\n")
 _STEPS = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
 
 
@@ -63,6 +65,7 @@ class _Walk:
         self._decoder = Decoder.taken()
         self._char, self._byte, self._line = 0, self._base, 1
         self._ended = False
+        self._fault = ""
 
     def run(self) -> Iterator[Cut]:
         at = self._white(0)
@@ -76,19 +79,28 @@ class _Walk:
     def _value(self, path: Path, at: int, walked: bool) -> Cuts:
         if walked and self._text[at] in "{[":
             return (yield from self._container(path, at))
+        cut, end = self._whole(path, at)
+        if cut is None:
+            return (yield from self._broken(path, at, self._fault))
+        yield cut
+        return end
+
+    def _whole(self, path: Path, at: int) -> tuple[Cut | None, int]:
+        """A value that is not walked into, and where it ends; None where it cannot be read, for what `_fault` says."""
         try:
             value, end = self._decoder.decode(self._text, at)
         except RecursionError:
             if not too_deep(self._text, at):
                 raise
-            return (yield from self._broken(path, at, "too-deep"))
+            self._fault = "too-deep"
+            return None, at
         except ValueError:
-            return (yield from self._broken(path, at, "not-json"))
+            self._fault = "not-json"
+            return None, at
         if self._decoder.doubled:
             self._odd.add("duplicate-keys")
             self._decoder.doubled = False
-        yield self._cut(path, value, at, end)
-        return end
+        return self._cut(path, value, at, end), end
 
     def _inside(self, path: Path) -> frozenset[str]:
         """The last steps of the paths that are walked into in the container at a path."""
@@ -105,12 +117,13 @@ class _Walk:
     def _container(self, path: Path, at: int) -> Cuts:
         text, named = self._text, self._text[at] == "{"
         closing = "}" if named else "]"
-        seen: set[str | int] = set()
+        seen: set[str] = set()
+        count = 0
         inside = self._inside(path)
         each = "*" in inside or (not named and "#" in inside)
         at = self._white(at + 1)
         while not self._ended and text[at : at + 1] != closing:
-            step: str | int | None = len(seen)
+            step: str | int | None = count
             begins = at
             if named:
                 step, begins = self._key(at)
@@ -119,8 +132,17 @@ class _Walk:
             elif step in seen:
                 at = yield from self._passed((*path, step), begins)
             else:
-                seen.add(step)
-                at = yield from self._value((*path, step), begins, each or step in inside)
+                if isinstance(step, str):
+                    seen.add(step)
+                count += 1
+                place = (*path, step)
+                cut = None
+                if not (each or step in inside) or text[begins] not in "{[":
+                    cut, at = self._whole(place, begins)
+                if cut is not None:
+                    yield cut
+                else:
+                    at = yield from self._value(place, begins, each or step in inside)
             at = self._white(at)
             if text[at : at + 1] not in (",", closing):
                 at = yield from self._behind(path, at)
@@ -172,15 +194,19 @@ class _Walk:
         return len(self._text)
 
     def _white(self, at: int) -> int:
+        if self._text[at : at + 1] not in _WHITES:
+            return at
         found = _WHITE.match(self._text, at)
         return found.end() if found else at
 
     def _cut(self, path: Path, value: Any, at: int, end: int, fault: str | None = None) -> Cut:
         start = self._byte_at(at)
         line = self._line
-        cut = Cut(path, value, start, self._byte_at(end), line, fault, frozenset(self._odd))
-        self._odd.clear()
-        return cut
+        odd = _SOUND
+        if self._odd:
+            odd = frozenset(self._odd)
+            self._odd.clear()
+        return Cut(path, value, start, self._byte_at(end), line, fault, odd)
 
     def _byte_at(self, char: int) -> int:
         """The byte of a character, and the line that it is in; characters are asked for in order."""
