@@ -88,7 +88,9 @@ def _notes(look: Look, notes: list[dict[str, Any]], *, lines_too: bool = True) -
         at = [str(n["line"]) for n in found if lines_too and n["line"] is not None]
         more = ", …" if len(at) > LINES_SHOWN else ""
         where = f" (line {', '.join(at[:LINES_SHOWN])}{more})" if at else ""
-        said = f"  note: {len(found)} × {one_line(kind)}{where}: {one_line(found[0]['text'])}"
+        differ = any(n["text"] != found[0]["text"] for n in found)
+        where += ", such as" if differ else ":"
+        said = f"  note: {len(found)} × {one_line(kind)}{where} {one_line(found[0]['text'])}"
         lines.append(fit(said, look.width))
     return lines
 
