@@ -43,7 +43,7 @@ def text(look: Look, sources: list[dict[str, Any]], refused: list[dict[str, Any]
 
 def _source(look: Look, source: dict[str, Any]) -> list[str]:
     relation = RELATIONS.get(source["relation"], source["relation"])
-    read = f"{source['records']:,} records, " if source["records"] else ""
+    read = f"{count(source['records'], 'record')}, " if source["records"] else ""
     lines = [
         look.head(fit(one_line(source["path"]), look.width)),
         look.dim(f"  source {source['source'][:12]}, {source['format']}, {read}{relation}"),

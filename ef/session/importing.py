@@ -111,7 +111,7 @@ _REMEDY = "`ef formats` lists what is read; --format says which one it is."
 
 
 def _why(data: bytes) -> str:
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or data[1:2] == b"\0":
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or (data[1:2] == b"\0" != data[:1]):
         return "it is UTF-16, and sessions are UTF-8"
     return "its format is not known"
 
