@@ -24,7 +24,7 @@ from ..events import (
 )
 from . import cbor
 from .digests import DIGEST_BYTES, UUID_BYTES
-from .limits import HEADER_BYTES_MAX, INT_MAX, INT_MIN, KEY_BYTES_MAX, NAME_BYTES_MAX
+from .limits import HEADER_BYTES_MAX, INT_MIN, KEY_BYTES_MAX, NAME_BYTES_MAX
 
 FORMAT = 1
 _BASES = {each.value: each for each in Basis}
@@ -45,7 +45,7 @@ _SHAPES = frozenset(
 
 
 def encode_header(h: Header) -> bytes:
-    """Canonical header bytes, looked at as they are when they are read; refuses what is beyond the limits."""
+    """Canonical header bytes, decoded again before they are given out; refuses what is beyond the limits."""
     _refuse_long_names(h)
     value = [
         FORMAT,
@@ -74,8 +74,8 @@ def encode_header(h: Header) -> bytes:
     ]
     try:
         _header_in(value)
-        _refuse_large(h)
         data = cbor.dumps(value)
+        cbor.decode_trusted(data)
     except ValueError as fault:
         cbor.encode(value, where=f"header of {h.kind}")  # says it better where it cannot be stored
         raise InputRefused(
@@ -90,21 +90,6 @@ def encode_header(h: Header) -> bytes:
             remedy="Split the item.",
         )
     return data
-
-
-def _refuse_large(h: Header) -> None:
-    """All integers of a header that has the right types are within 64 bits; only occurred_at may be negative."""
-    joined = h.version | h.seq | h.recorded_at | h.body_size
-    if h.origin:
-        joined |= h.origin.line | h.origin.start | h.origin.end
-    if h.cause:
-        joined |= h.cause.seq
-    if h.reader:
-        joined |= h.reader[1]
-    if h.item:
-        joined |= h.item.tokens or 0
-    if joined > INT_MAX or not INT_MIN <= (h.occurred_at or 0) <= INT_MAX:
-        raise cbor.Malformed("an integer outside 64 bits")
 
 
 def _where(h: Header) -> str:

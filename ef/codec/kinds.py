@@ -67,15 +67,14 @@ def spec_of(event: ev.Event) -> KindSpec:
 
 
 def encode_body(event: ev.Event) -> bytes:
-    """The plain body bytes of an event of this version, which can be read again: else InputRefused."""
+    """The plain body bytes of an event of this version, decoded again before they are given out: else InputRefused."""
     spec = spec_of(event)
     try:
         if spec.raw:
             return cast("bytes", _expect(event.data, bytes))  # type: ignore[union-attr]
         read, write = _forms(spec.type)
-        value = write(event)
-        data = cbor.encode(value, where=spec.name, ordered=True)
-        read(value)
+        data = cbor.encode(write(event), where=spec.name, ordered=True)
+        read(cbor.decode_trusted(data))
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
         raise InputRefused(
             where=spec.name,

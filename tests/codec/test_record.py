@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ef import events as ev
-from ef.codec import cbor, limits, record
+from ef.codec import cbor, kinds, limits, record
 from ef.codec.digests import commitment, record_digest
 from ef.errors import Damaged, InputRefused
 from tests.codec.samples import HEADER, HEADERS, VALUES
@@ -349,3 +349,21 @@ def test_a_strict_reading_takes_no_time_beyond_64_bits() -> None:
     assert bad != good
     with pytest.raises(cbor.Malformed, match="64 bits"):
         record.decode_header(bad, strict=True)
+
+
+# -- what is written can be read --------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_decoded_again_is_never_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule S6: a decode of what was encoded comes before the commit. Here the CBOR library reads nothing."""
+
+    def unreadable(data: bytes) -> Any:
+        raise cbor.Malformed("not CBOR")
+
+    event = ev.ForeignCompaction("claude-code", "compact", None, None)
+    assert record.encode_header(HEADER) and kinds.encode_body(event)
+    monkeypatch.setattr(cbor, "decode_trusted", unreadable)
+    with pytest.raises(InputRefused, match="read again: not CBOR"):
+        record.encode_header(HEADER)
+    with pytest.raises(InputRefused, match="read again: not CBOR"):
+        kinds.encode_body(event)
