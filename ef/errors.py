@@ -79,7 +79,7 @@ class NotAllowed(CallerError):
 
 
 class OriginalRedacted(NotAllowed):
-    """not allowed: the original of source {source}: it is not here. It was redacted before anything was stored: {what}. `ef export --redacted` writes what was stored; the original is where it was imported from."""
+    """not allowed: the original of source {source}: it is not here. It was redacted before anything was stored: {what}. `ef export SOURCE --redacted` writes what was stored; the original is where it was imported from."""
 
 
 class OutputFailed(CallerError):

@@ -17,7 +17,7 @@ from ..log.items import read_as
 from ..readers import READERS
 from ..reducers.observers import Observers, rules
 
-VERSION = 2
+VERSION = 3
 """Of the rule and of the dump."""
 
 _REPLACED = ItemReplaced.__name__

@@ -103,19 +103,30 @@ def _pair(state: Surface, place: Place, part: PartFacts) -> None:
     call_id = part.call_id or ""
     if part.kind is _CALL:
         insort(state.open.setdefault(call_id, []), place)
-    elif call := _newest_before(state.open, call_id, place):
+    elif call := _waiting_before(state, state.open, call_id, place):
         _take(state.open, call_id, call)
         state.results[call], state.answered[place] = place, call
-    elif call := _newest_before(state.closed_ids, call_id, place):
+    elif call := _waiting_before(state, state.closed_ids, call_id, place):
         state.late[place] = call
     else:
         state.orphans.add(place)
 
 
-def _newest_before(calls: dict[str, list[Place]], call_id: str, place: Place) -> Place | None:
+def _waiting_before(
+    state: Surface, calls: dict[str, list[Place]], call_id: str, place: Place
+) -> Place | None:
+    """The call that a result answers: of the newest response that has one of that id, the first one."""
     known = calls.get(call_id, [])
     at = bisect_left(known, place)
-    return known[at - 1] if at else None
+    if not at:
+        return None
+    newest = known[at - 1]
+    group = state.nodes[newest[0]].group
+    for call in reversed(known[: at - 1]):
+        if call[0] != newest[0] and (group is None or state.nodes[call[0]].group != group):
+            break
+        newest = call
+    return newest
 
 
 def _take(calls: dict[str, list[Place]], call_id: str, place: Place) -> None:
@@ -254,4 +265,4 @@ _NODE = row_types(int, str, int, (str, NoneType), list)
 
 _KINDS = frozenset({ItemAppended, ItemReplaced, CallClosed})
 
-REDUCER = Reducer("surface", 1, Surface, _accept, _refusal, _canonical, _dump, _load, kinds=_KINDS)
+REDUCER = Reducer("surface", 2, Surface, _accept, _refusal, _canonical, _dump, _load, kinds=_KINDS)

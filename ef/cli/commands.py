@@ -142,6 +142,11 @@ COMMANDS = (
                 ("--original",), "the raw bytes as they were imported", {"action": "store_true"}
             ),
             Argument(
+                ("--redacted",),
+                "of a source that was redacted: the bytes as they were stored",
+                {"action": "store_true"},
+            ),
+            Argument(
                 ("--length",),
                 "as it was when it had N bytes (each import of a grown file is kept)",
                 {"metavar": "N", "type": int},

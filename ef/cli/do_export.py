@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 
 def run(request: Request) -> Answer:
-    """`ef export SESSION --format FORMAT` or `ef export SOURCE --original`."""
+    """`ef export SESSION --format FORMAT`, or `ef export SOURCE --original` or `--redacted`."""
     args = request.args
     asked = [name for name in ("all", "at", "recorded") if getattr(args, name)]
     if args.format is None:
         if asked:
             raise UsageError(detail=f"export: --{asked[0]} needs --format")
         return do_store.export(request)
-    if args.original or args.length is not None:
+    if args.original or args.redacted or args.length is not None:
         raise UsageError(
-            detail="export: --format writes a session in a provider's form; --original and --length are of a source"
+            detail="export: --format writes a session in a provider's form; --original, --redacted and --length are of "
+            "a source"
         )
     with session_named(request, args.SOURCE) as session:
         found = session.export(args.format, args.at, recorded=args.recorded, everything=args.all)

@@ -41,14 +41,16 @@ def sources(request: Request) -> Answer:
 
 
 def export(request: Request) -> Answer:
-    """`ef export SOURCE --original`: all bytes are read and verified before the first is written."""
+    """`ef export SOURCE --original` or `--redacted`: all bytes are read and verified before the first is written."""
     args = request.args
-    if not args.original:
+    if args.original and args.redacted:
+        raise UsageError(detail="export: give --original or --redacted, not both")
+    if not (args.original or args.redacted):
         raise UsageError(
             detail="export: say --original for a source's bytes, or --format for a session as a provider takes it"
         )
     with floor6.open_store(request.settings.store, create=False, readonly=True) as store:
-        data = store.export_original(args.SOURCE, length=args.length)
+        data = store.export_original(args.SOURCE, length=args.length, redacted=args.redacted)
     return Answer({}, str, raw=data)
 
 

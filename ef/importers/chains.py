@@ -29,11 +29,12 @@ LAST_MICROS = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(microse
 @quick
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A call that waits for its result: the key of its item, its part there, and the call."""
+    """A call that waits for its result: the key of its item, its part there, the call, and its response."""
 
     item: str
     part: int
     call: ToolCall
+    group: str | None = None
 
 
 class Chain:
@@ -125,20 +126,42 @@ class Chain:
         self._ids[item] = _ids(reading)
         for n, part in enumerate(reading.parts):
             if part.call is not None:
-                self._calls(item, n, part.call)
+                self._calls(item, n, part.call, reading.group)
             elif part.result is not None:
                 self._answered(part)
 
-    def _answered(self, part: Part) -> None:
-        waits = [o for o in self.open_calls if o.call.call_id == part.call_id]
-        if waits:
-            self.open_calls.remove(waits[-1])
+    def asked(self, call_id: str) -> ToolCall | None:
+        """The call that a result with this id answers, or one that had it."""
+        waits = self._waiting(call_id)
+        return waits.call if waits else self.calls.get(call_id)
 
-    def _calls(self, item: str, part: int, call: ToolCall, *, waits: bool = True) -> None:
+    def _waiting(self, call_id: str) -> Open | None:
+        """Of the newest response with a call of this id that waits, the first such call."""
+        found: Open | None = None
+        for o in reversed(self.open_calls):
+            if o.call.call_id != call_id:
+                continue
+            if (
+                found is not None
+                and found.item != o.item
+                and not found.group == o.group is not None
+            ):
+                break
+            found = o
+        return found
+
+    def _answered(self, part: Part) -> None:
+        waits = self._waiting(part.call_id or "")
+        if waits is not None:
+            self.open_calls.remove(waits)
+
+    def _calls(
+        self, item: str, part: int, call: ToolCall, group: str | None, *, waits: bool = True
+    ) -> None:
         """A call: what it was given is not kept, there may be much of it."""
         kept = self.calls[call.call_id] = ToolCall(call.call_id, call.name, call.action)
         if waits:
-            self.open_calls.append(Open(item, part, kept))
+            self.open_calls.append(Open(item, part, kept, group))
 
     def remember_again(self, reading: Reading, item: str) -> None:
         """An item of before has other content: a call that it still holds waits if it waited; a new one waits, and a
@@ -149,7 +172,8 @@ class Chain:
         for n, part in enumerate(reading.parts):
             if part.call is not None:
                 known = part.call_id in self._ids.get(item, ())
-                self._calls(item, n, part.call, waits=part.call_id in waited or not known)
+                waits = part.call_id in waited or not known
+                self._calls(item, n, part.call, reading.group, waits=waits)
             elif part.result is not None and part.call_id not in self._ids.get(item, ()):
                 self._answered(part)
         self._ids[item] = _ids(reading)

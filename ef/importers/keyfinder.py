@@ -99,6 +99,8 @@ _CREDENTIAL = re.compile(
     r"[\"'\]\\]{0,3}\s{0,3}\Z"
 )
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_CAPITALS = re.compile("[A-Z]{2,}")
+_CASE_RUNS = re.compile("[A-Z]+|[a-z]+")
 _BEFORE = 40
 _LOT_MIN, _DIGITS_MIN, _LETTERS_MIN, _DIFFERENT_MIN = 16, 2, 4, 10
 
@@ -117,10 +119,16 @@ def _drawn_by_lot(value: str) -> bool:
     digits, letters = sum(c.isdigit() for c in value), sum(c.isalpha() for c in value)
     return (
         len(value) >= _LOT_MIN
-        and digits >= _DIGITS_MIN
+        and (digits >= _DIGITS_MIN or _mixed(value))
         and letters >= _LETTERS_MIN
         and len(set(value)) >= _DIFFERENT_MIN
         and not _UUID.fullmatch(value)
         and value.count("/") < 4
         and value.count(".") < 3
     )
+
+
+def _mixed(value: str) -> bool:
+    """Letters whose case changes as no words' in one name does: short runs, capitals side by side more than once."""
+    runs = _CASE_RUNS.findall(value)
+    return len(runs) * 3 >= len(value) and len(_CAPITALS.findall(value)) > 1

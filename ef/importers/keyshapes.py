@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-VERSION = "1"
+VERSION = "2"
 """Raised with each change of what is found: by this table, or by keyfinder."""
 
 

@@ -249,10 +249,11 @@ class _Looker:
     def _in_literals(self, text: str, lexed: Lexed, depth: int, *, every: bool) -> Iterator[Span]:
         """Spans of a text inside its literals; not `every`: of those that say something else than what stands there."""
         for n, (start, end) in enumerate(lexed.literals):
-            raw = text[start:end]
-            key = key_before(text, lexed, n) if every else None
-            if not every and "\\" not in raw:
+            raw, key = text[start:end], key_before(text, lexed, n)
+            if not every and "\\" not in raw and "\\" not in (key or ""):
                 continue
+            if key is not None and "\\" in key:
+                key = Unescaped(key).text
             literal = Unescaped(raw)
             for span in self._in_string(literal.text, key, depth):
                 yield Span(

@@ -228,10 +228,11 @@ class Translator:
         return chain
 
     def _unnamed(self) -> str:
-        """A name made of the file's, and of the folder that it is in; without a path, of the source's id."""
-        folder, _, name = self.given.path.replace("\\", "/").rpartition("/")
+        """A name made of the file's, and of where it is; without a path, of the source's id."""
+        path = self.given.path.replace("\\", "/")
+        name = path.rpartition("/")[2]
         stem = name.partition(".")[0][:80] or "s"
-        told = blake3(folder.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        told = blake3(path.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         number = f"-{len(self._chains) + 1}" if self._chains else ""
         return f"{stem}.{told if name else self.given.source[:12]}{number}"
 
@@ -289,7 +290,7 @@ class Translator:
             if place != key and not self.GROWS:
                 self.remark(self.CONFLICT, spot, REMARKS["id-conflict"])
             self._ids[ident] = Known(key, chain, place)
-        reading = spoken(chain.named(reading, place), chain.calls.get)
+        reading = spoken(chain.named(reading, place), chain.asked)
         group = Group(reading.group) if reading.group else None
         if group is None and infer and reading.role == "assistant":
             group = Group(chain.inferred_group(place), inferred=True)

@@ -73,7 +73,8 @@ def read_as(header: Header, body: bytes) -> Reading:
     if facts is None or len(facts.parts) != len(reading.parts):
         return reading
     pairs = zip(reading.parts, facts.parts, strict=True)
-    return Reading(reading.role, tuple(_as_told(*pair) for pair in pairs), reading.group)
+    group = header.group.id if header.group is not None else reading.group
+    return Reading(reading.role, tuple(_as_told(*pair) for pair in pairs), group)
 
 
 def _as_told(part: Part, fact: PartFacts) -> Part:

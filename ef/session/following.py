@@ -15,11 +15,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from blake3 import blake3
+
 from ..errors import Busy, CallerError, EfError, TipConflict
 from ..importers.formats import Format
 from ..importers.redaction import Redaction, Redactor, is_whole
 from ..log.storelog import StoreLog
-from .content import Content, open_content
+from .blocks import Blocks
+from .content import BLOCK, Content, open_content
 from .finding import candidates_of
 from .importing import TRIES, found_format, import_path, intake_of, redaction_of
 from .intake import ImportResult, Intake
@@ -29,8 +32,6 @@ EVERY, SCAN_EVERY = 0.2, 1.0
 """Seconds between two looks at the files, and at the folders."""
 SETTLED = 1.0
 """Seconds after which a last line without its end is taken as it is."""
-EDGE = 512
-"""Bytes at the beginning and the end of what was read that must be there still."""
 KEPT = 64
 """Files whose way in is kept open."""
 RECENT = 600.0
@@ -60,13 +61,11 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Way:
-    """A file's way in, as far as it was read (`length` bytes of it), and the bytes at both ends of that."""
+    """A file's way in, and what was read of it."""
 
     intake: Intake
     inode: tuple[int, int]
-    length: int
-    head: bytes
-    tail: bytes
+    read: Blocks
     redaction: Redaction | None
 
 
@@ -149,7 +148,7 @@ class Watcher:
     def _unread(self, path: str, size: int) -> bool:
         """Whether a file that did not change has a last line that waits."""
         way = self._ways.get(path)
-        return way is not None and way.length < size
+        return way is not None and way.read.length < size
 
     def _take(self, path: str, facts: os.stat_result, *, settled: bool) -> Change | None:
         way = self._ways.get(path)
@@ -168,18 +167,17 @@ class Watcher:
         self, path: str, way: _Way, facts: os.stat_result, *, settled: bool
     ) -> ImportResult | None:
         """What was added; None where nothing can be taken now, or (the way is dropped) not in this way."""
-        begin = way.length
+        begin = way.read.length
         if way.inode != (facts.st_dev, facts.st_ino) or facts.st_size < begin:
             del self._ways[path]
             return None
         with open(path, "rb", buffering=0) as file:
-            head = file.read(len(way.head))
-            file.seek(begin - len(way.tail))
-            data = file.read(len(way.tail) + facts.st_size - begin)
-        if head != way.head or not data.startswith(way.tail):
-            del self._ways[path]
-            return None
-        added = data[len(way.tail) :]
+            # One that changed and did not grow was written over: it is looked at as a whole.
+            if not way.read.stand(file, all_of_them=facts.st_size == begin):
+                del self._ways[path]
+                return None
+            file.seek(begin)
+            added = file.read(facts.st_size - begin)
         if not settled:
             added = added[: added.rfind(b"\n") + 1]
         if not added:
@@ -201,10 +199,7 @@ class Watcher:
         except BaseException:
             self._ways.pop(path, None)
             raise
-        way.length += len(added)
-        way.tail = (way.tail + added)[-EDGE:]
-        if len(way.head) < EDGE:
-            way.head = (way.head + added)[:EDGE]
+        way.read.add(added)
         self._ways.move_to_end(path)
         return intake.result
 
@@ -253,12 +248,15 @@ class Watcher:
         if redaction is not None:
             length = facts.st_size - redaction.withheld
             redaction.withheld = 0
-        with open(path, "rb", buffering=0) as file:
-            head = file.read(min(EDGE, length))
-            file.seek(max(0, length - EDGE))
-            tail = file.read(min(EDGE, length))
+        read, whole = Blocks(), blake3()
+        with open(path, "rb") as file:
+            while read.length < length and (data := file.read(min(BLOCK, length - read.length))):
+                read.add(data)
+                whole.update(data)
+        if redaction is None and whole.digest() != intake.digest:
+            return  # it was written over meanwhile: the next look takes it as a whole
         inode = (facts.st_dev, facts.st_ino)
-        self._ways[path] = _Way(intake, inode, length, head, tail, redaction)
+        self._ways[path] = _Way(intake, inode, read, redaction)
         while len(self._ways) > KEPT:
             self._ways.popitem(last=False)
 

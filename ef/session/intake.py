@@ -161,6 +161,11 @@ class Intake:
             self._batch(packing, start, upto, last=last)
             start += len(region)
 
+    @property
+    def digest(self) -> bytes:
+        """blake3 of all that was taken in."""
+        return self._hasher.digest()
+
     def _count(self, region: bytes) -> None:
         self._hasher.update(region)
         self.length += len(region)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 from ...codec.digests import record_digest
 from ...events import (
@@ -27,9 +27,11 @@ from ...events import (
 from ...events.quick import quick
 from ..saved import checked, row_types
 
+T = TypeVar("T")
 VALUE_BYTES_MAX = 400
 ENTITY_BYTES_MAX = 160
 ANSWERED_KEPT = 512
+SAME_ID_KEPT = 64
 WAITING_KEPT = 4_096
 """Calls that nothing ever answers do not pile up for ever."""
 
@@ -86,55 +88,94 @@ class Observer:
     load: Callable[[Any], Any] = _as_it_is
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """The calls of one id that one response made and that wait: it may have used the id more than once."""
+
+    response: str | int
+    calls: tuple[ToolCall, ...]
+
+
 class Observed:
     """The calls by id: those that wait, and the newest answered ones, whose result may be given other content.
 
-    The newest call of an id answers (providers reuse ids). An answered call serves again only for an item that
-    replaces.
+    Of the newest response that has calls of an id the first one that waits is answered (providers reuse ids). An
+    answered call serves again only for an item that replaces.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, ToolCall] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._answered: dict[str, ToolCall] = {}
+        self._items = 0
 
     def copy(self) -> Observed:
         """The same view, to be taken further on trial."""
         other = Observed()
         other._waiting, other._answered = dict(self._waiting), dict(self._answered)
+        other._items = self._items
         return other
 
     def call(self, call_id: str) -> ToolCall | None:
         """The call that a result with this id would answer."""
-        return self._waiting.get(call_id) or self._answered.get(call_id)
+        waits = self._waiting.get(call_id)
+        return waits.calls[0] if waits else self._answered.get(call_id)
 
     def exchanges(self, reading: Reading, *, replaces: bool = False) -> Iterator[Exchange]:
         """The exchanges that an item completes; `replaces`: it gives an earlier item other content."""
+        self._items += 1
         for n, part in enumerate(reading.parts):
             if part.call is not None:
                 asked = _kept(part.call)
                 if replaces and asked.call_id in self._answered:
                     self._answered[asked.call_id] = asked
                 else:
-                    _last(self._waiting, asked, WAITING_KEPT)
+                    self._ask(asked, reading.group or self._items)
             elif part.kind is PartKind.TOOL_RESULT and part.result is not None:
-                call = self._waiting.pop(part.result.call_id, None)
+                call = self._take(part.result.call_id)
                 if call is None and replaces:
                     call = self._answered.get(part.result.call_id)
                 if call is not None:
-                    _last(self._answered, call, ANSWERED_KEPT)
+                    _last(self._answered, call.call_id, call, ANSWERED_KEPT)
                     yield Exchange(call, part.result, n, part.channel)
+
+    def _ask(self, asked: ToolCall, response: str | int) -> None:
+        """A call waits: behind those of its id that its own response made, in the place of those of another one."""
+        waits = self._waiting.get(asked.call_id)
+        before = waits.calls if waits is not None and waits.response == response else ()
+        now = _Waiting(response, (*before, asked)[-SAME_ID_KEPT:])
+        _last(self._waiting, asked.call_id, now, WAITING_KEPT)
+
+    def _take(self, call_id: str) -> ToolCall | None:
+        """The call that is answered now; it waits no more."""
+        waits = self._waiting.pop(call_id, None)
+        if waits is None:
+            return None
+        first, *rest = waits.calls
+        if rest:
+            self._waiting[call_id] = _Waiting(waits.response, tuple(rest))
+        return first
 
     def dump(self) -> Any:
         """All of it, as a value that the codec encodes."""
-        return [[_row(c) for c in calls.values()] for calls in (self._waiting, self._answered)]
+        waiting = [
+            [
+                _written(w.response) if isinstance(w.response, str) else None,
+                list(map(_row, w.calls)),
+            ]
+            for w in self._waiting.values()
+        ]
+        return [waiting, [_row(call) for call in self._answered.values()]]
 
     @classmethod
     def load(cls, value: Any) -> Observed:
         """The view out of a dump. Raises ValueError or TypeError for what is none."""
         found = cls()
-        found._waiting, found._answered = (
-            {call.call_id: call for call in map(_call, rows)} for rows in value
-        )
+        waiting, answered = value
+        for response, rows in (checked(row, _WAITS) for row in waiting):
+            calls = tuple(map(_call, rows))
+            # An item without a response is over: no number of an item to come is 0.
+            found._waiting[calls[0].call_id] = _Waiting(_said(response) if response else 0, calls)
+        found._answered = {call.call_id: call for call in map(_call, answered)}
         return found
 
 
@@ -147,15 +188,16 @@ def _kept(call: ToolCall) -> ToolCall:
     )  # fmt: skip
 
 
-def _last(calls: dict[str, ToolCall], call: ToolCall, most: int) -> None:
+def _last(calls: dict[str, T], name: str, call: T, most: int) -> None:
     """The call becomes the newest; the oldest go beyond `most`."""
-    calls.pop(call.call_id, None)
-    calls[call.call_id] = call
+    calls.pop(name, None)
+    calls[name] = call
     if len(calls) > most:
         del calls[next(iter(calls))]
 
 
 _BYTES = (bytes, NoneType)
+_WAITS = row_types(_BYTES, list)
 _CALL = row_types(bytes, bytes, bytes, _BYTES, _BYTES, _BYTES, bool, _BYTES, bytes, list)
 
 

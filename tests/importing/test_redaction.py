@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import re
-from collections.abc import Iterable
+import string
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ef.errors import InputRefused, UsageError
+from ef.importers.keyfinder import KeyFinder
 from ef.importers.redaction import (
     DEPTH_MAX,
     LOOKED,
@@ -357,3 +360,63 @@ def test_what_a_caller_gives_is_taken_as_it_is_meant() -> None:
     for wrong in ("yes", 5, Named, [find], Named("a\nb", "1", find), Named("a" * 300, "1", find)):
         with pytest.raises(UsageError):
             redactor_of(wrong)
+
+
+# -- keys and values that are written with escapes --------------------------------------------------------------
+
+VALUE = "VRl7tjkDFOG" + "GZD3jUJTd8"
+
+
+def _nested(text: str, depth: int) -> str:
+    for _ in range(depth):
+        text = json.dumps({"arguments": text})
+    return text
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("password", VALUE),
+        ("password", VALUE[:11] + "\\u0026" + VALUE[11:]),
+        ("password", VALUE[:11] + "\\u0041" + VALUE[11:]),
+        ("p\\u0061ssword", VALUE),
+        ("api\\u005fkey", VALUE[:11] + "\\u0026" + VALUE[11:]),
+    ],
+)
+def test_the_value_of_a_credential_s_key_goes_however_json_writes_both(
+    key: str, value: str, depth: int
+) -> None:
+    line = _nested(f'{{"n": 1, "{key}": "{value}", "city": "Berlin"}}', depth)
+    redacted, findings = redact_line(line.encode(), KeyFinder())
+    assert [f.kind for f in findings] == ["assigned-secret"]
+    text = redacted.decode()
+    assert VALUE[:11] not in text and VALUE[11:] not in text
+    assert "Berlin" in text
+    for _ in range(depth):
+        text = json.loads(text)["arguments"]
+    assert json.loads(text)["n"] == 1
+
+
+def test_the_same_under_the_key_of_no_credential_stays() -> None:
+    for depth in range(3):
+        line = _nested(f'{{"commit": "{VALUE[:11]}\\u0026{VALUE[11:]}"}}', depth).encode()
+        assert redact_line(line, KeyFinder()) == (line, [])
+
+
+def test_values_that_are_drawn_by_lot_are_found_and_names_are_not(
+    figure: Callable[[str], None],
+) -> None:
+    draw = random.Random(3)
+    letters = string.ascii_letters + string.digits
+    finder, missed = KeyFinder(), 0
+    for _ in range(2_000):
+        value = "".join(draw.choice(letters) for _ in range(24))
+        missed += not list(finder(f"DB_PASSWORD={value}"))
+    figure(f"redaction, 24 random letters and digits that are assigned: {2_000 - missed} of 2000")
+    assert missed <= 40
+    for name in (
+        "getUserPasswordFromEnvironment", "thisIsMyVeryLongVariableNameHere", "HTTPSConnectionPoolURLParser",
+        "SecretsManagerClientFactoryBean", "AWSSecretsManagerARNPrefixValue", "settings.DATABASE_PASSWORD_VALUE",
+    ):  # fmt: skip
+        assert list(finder(f"password={name}")) == [], name

@@ -301,7 +301,7 @@ def test_the_original_of_a_redacted_source_is_refused_and_says_by_what_it_was_re
     with pytest.raises(OriginalRedacted) as refused:
         refuse_original("ab" * 16, [*NOTES, note], 200)
     assert refused.value.exit_code == 77
-    for word in ("abababababab", text, "ef export --redacted"):
+    for word in ("abababababab", text, "ef export SOURCE --redacted"):
         assert word in str(refused.value)
 
 

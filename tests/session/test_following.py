@@ -225,3 +225,38 @@ def test_old_files_are_read_and_followed_from_their_first_change(file: Path) -> 
             (change,) = look(watcher)
             assert change.relation == "grown"
         assert json.loads(LINES[23])["uuid"] in store.export_original("grows").decode()
+
+
+def test_bytes_that_are_written_over_in_the_middle_are_seen(file: Path) -> None:
+    """Also where the file's length and both its ends stay, and where a line is added in the same moment."""
+    with ef.open(file.with_suffix(".ef")) as store:
+        watcher = store.watch(file)
+        look(watcher)
+        data = file.read_bytes()
+        word = next(w for w in (b"user", b"text", b"role") if w in LINES[10])
+        at = data.index(LINES[10]) + LINES[10].index(word)
+        other = data[:at] + b"X" + data[at + 1 :]
+        with file.open("r+b") as over:
+            over.write(other)
+        os.utime(file, ns=(1, os.stat(file).st_mtime_ns + 10**9))
+        (change,) = look(watcher)
+        assert change.relation == "rewritten"
+        assert store.export_original(change.source or "") == other
+        with file.open("r+b") as over:
+            over.write(data + LINES[20])
+        (change,) = look(watcher)
+        assert store.export_original(change.source or "") == data + LINES[20]
+        add(file, LINES[21])
+        (change,) = look(watcher)
+        assert change.relation == "grown"
+        assert store.export_original(change.source or "") == data + LINES[20] + LINES[21]
+
+
+def test_a_file_that_is_only_touched_gives_nothing(file: Path) -> None:
+    with ef.open(file.with_suffix(".ef")) as store:
+        watcher = store.watch(file)
+        look(watcher)
+        os.utime(file, ns=(1, os.stat(file).st_mtime_ns + 10**9))
+        assert look(watcher) == []
+        add(file, LINES[20])
+        assert [c.relation for c in look(watcher)] == ["grown"]
