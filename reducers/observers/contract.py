@@ -123,12 +123,16 @@ class Observed:
     def exchanges(self, reading: Reading, *, replaces: bool = False) -> Iterator[Exchange]:
         """The exchanges that an item completes; `replaces`: it gives an earlier item other content."""
         self._items += 1
+        given: set[str] = set()
         for n, part in enumerate(reading.parts):
             if part.call is not None:
                 asked = _kept(part.call)
                 if replaces and asked.call_id in self._answered:
                     self._answered[asked.call_id] = asked
                 else:
+                    if replaces and asked.call_id not in given:  # in the place of what it was
+                        self._waiting.pop(asked.call_id, None)
+                    given.add(asked.call_id)
                     self._ask(asked, reading.group or self._items)
             elif part.kind is PartKind.TOOL_RESULT and part.result is not None:
                 call = self._take(part.result.call_id)

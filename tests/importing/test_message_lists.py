@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import ef
 from ef.events import Group, RouteChanged, UsageReported
 from ef.render.export import WRITERS
 from tests.importing.vendors import FIXTURES, Taken, store_of, taken_by, translated, written
@@ -365,3 +366,59 @@ def test_a_list_that_grows_says_the_same_of_what_was_there() -> None:
         data = json.dumps(messages[:n]).encode()
         part = [m.key for m in translated("anthropic-messages", data)[0]]
         assert whole[: len(part)] == part
+
+
+def test_files_whose_names_agree_up_to_a_dot_are_sessions_of_their_own(tmp_path: Path) -> None:
+    names = ("run.1.json", "run.2.json", "run.json", ".run.json", "run.1.x.json")
+    for name in names:
+        said = [{"role": "user", "content": f"q {name}"}, {"role": "assistant", "content": "a"}]
+        (tmp_path / name).write_text(json.dumps(said))
+    with ef.open(tmp_path / "s.ef") as store:
+        for name in names:
+            store.import_file(tmp_path / name)
+        found = {
+            store.session(s).context().messages[0]["content"][0]["text"]
+            for s in store.session_names()
+        }
+        assert found == {f"q {name}" for name in names}
+        assert len(list(store.session_names())) == len(names)
+        # One that is written anew goes on in its session.
+        more = [
+            {"role": "user", "content": "q run.json"},
+            {"role": "assistant", "content": "a"},
+            {"role": "user", "content": "more"},
+        ]
+        (tmp_path / "run.json").write_text(json.dumps(more))
+        store.import_file(tmp_path / "run.json")
+        assert len(list(store.session_names())) == len(names)
+
+
+def test_parallel_calls_that_share_an_id_get_their_results_in_order(tmp_path: Path) -> None:
+    def call(command: str) -> dict[str, Any]:
+        given = json.dumps({"command": command})
+        return {
+            "id": "call_0",
+            "type": "function",
+            "function": {"name": "bash", "arguments": given},
+        }
+
+    said = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "tool_calls": [call("pytest a"), call("pytest b")]},
+        {"role": "tool", "tool_call_id": "call_0", "content": "2 passed in 0.1s"},
+        {"role": "tool", "tool_call_id": "call_0", "content": "1 failed in 0.1s"},
+    ]
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(said))
+    with ef.open(tmp_path / "s.ef") as store:
+        result = store.import_file(path)
+        session = store.session(result.sessions[0])
+        exported = session.export("openai").messages
+        calls = exported[1]["tool_calls"]
+        told = {m["tool_call_id"]: m["content"] for m in exported if m["role"] == "tool"}
+        pairs = [(json.loads(c["function"]["arguments"])["command"], told[c["id"]]) for c in calls]
+        assert pairs == [("pytest a", "2 passed in 0.1s"), ("pytest b", "1 failed in 0.1s")]
+        state = session.state()
+        assert state.heads["test/pytest:a/status"].value == "passed"
+        assert state.heads["test/pytest:b/status"].value == "failed"
+        assert store.verify().problems == []

@@ -66,7 +66,11 @@ def test_an_exchange_is_a_call_with_its_result_and_nothing_else_is_one() -> None
     assert pairs(result("B", "b"), result("A", "a"), result("again", "a")) == [
         ("two", "B", 0), ("one", "A", 1),
     ]  # fmt: skip
-    assert pairs(call("a", "old"), call("a", "new"), result("A", "a")) == [("new", "A", 2)]
+    assert pairs(call("a", "one"), call("a", "two"), result("A", "a"), result("B", "a")) == [
+        ("one", "A", 2), ("two", "B", 3),
+    ]  # fmt: skip
+    assert pairs(call("a", "old")) == pairs(call("a", "new")) == []
+    assert pairs(result("A", "a"), result("B", "a")) == [("new", "A", 0)]
     assert (
         pairs(
             Part(PartKind.TOOL_RESULT, Channel.TOOL, "no view"), Part(PartKind.TEXT, Channel.TOOL)

@@ -48,6 +48,18 @@ class Model:
 
     items: dict[int, ev.ItemFacts] = field(default_factory=dict)
     tokens: list[Token] = field(default_factory=list)
+    groups: dict[int, str | None] = field(default_factory=dict)
+
+    def first(self, calls: list[Token]) -> Token:
+        """Of the newest response among these calls the first one, counted back without another response between."""
+        *older, found = sorted(calls, key=lambda t: t.place)
+        response = {found.place[0], self.groups[found.place[0]]} - {None}
+        for call in reversed(older):
+            if not {call.place[0], self.groups[call.place[0]]} & response:
+                break
+            found = call
+            response |= {call.place[0]}
+        return found
 
     def fresh(self, place: Place, part: ev.PartFacts) -> None:
         token = Token(part.kind, part.call_id or "", place)
@@ -60,10 +72,10 @@ class Model:
             waiting = [t for t in before if t.partner is None and t.why is None]
             ended = [t for t in before if t.why is not None]
             if waiting:
-                call = max(waiting, key=lambda t: t.place)
+                call = self.first(waiting)
                 call.partner, token.partner = token, call
             elif ended:
-                token.late_for = max(ended, key=lambda t: t.place)
+                token.late_for = self.first(ended)
         self.tokens.append(token)
 
     def append(self, seq: int, item: ev.ItemFacts) -> None:
@@ -113,6 +125,7 @@ class Model:
             return self.close(event)
         if isinstance(event, ev.ItemAppended):
             if h.item is not None:
+                self.groups[h.seq] = h.group.id if h.group else None
                 self.append(h.seq, h.item)
             return h.item is not None
         if isinstance(event, ev.ItemReplaced):
@@ -120,6 +133,7 @@ class Model:
             legal = legal and h.cause.stream == h.stream and h.cause.seq in self.items
             if legal:
                 self.replace(h.cause.seq, h.item)
+                self.groups[h.cause.seq] = h.group.id if h.group else None
             return legal
         return True
 
@@ -196,6 +210,20 @@ def test_a_result_belongs_to_the_newest_call_before_it_that_has_none() -> None:
     )  # fmt: skip
     assert state.results == {(2, 0): (3, 0), (1, 0): (4, 0)}
     assert state.orphans == {(5, 0)} and state.open == {"x": [(6, 0)]}
+
+
+def test_calls_of_one_response_that_share_an_id_are_answered_in_their_order() -> None:
+    """As some servers name parallel calls: all call_0. In one item, or in several of one response."""
+    one = state_of(
+        appended(1, (CALL, "x"), (CALL, "x")), appended(2, (RESULT, "x")), appended(3, (RESULT, "x"))
+    )  # fmt: skip
+    assert one.results == {(1, 0): (2, 0), (1, 1): (3, 0)}
+    g, h = ev.Group("g"), ev.Group("h")
+    several = state_of(
+        appended(1, (CALL, "x"), group=g), appended(2, (CALL, "x"), group=h), appended(3, (CALL, "x"), group=h),
+        appended(4, (RESULT, "x"), (RESULT, "x"), (RESULT, "x")),
+    )  # fmt: skip
+    assert several.results == {(2, 0): (4, 0), (3, 0): (4, 1), (1, 0): (4, 2)}
 
 
 def test_a_result_of_a_closed_call_is_late_and_not_a_second_answer() -> None:

@@ -86,7 +86,7 @@ def test_of_calls_that_share_an_id_the_answered_one_is_shown_with_its_result(
     )
     calls = [b for m in got for b in m["content"] if b["type"] == "tool_use"]
     results = [b for m in got for b in m["content"] if b["type"] == "tool_result"]
-    assert [(c["id"], c["x"]) for c in calls] == [("a", 2)]
+    assert [(c["id"], c["x"]) for c in calls] == [("a", 1)]
     assert [r["content"] for r in results] == ["the answer"]
 
 
