@@ -31,6 +31,7 @@ class Anthropic(Messages):
     KEPT = _OWN
     PROVIDER = "anthropic"
     READER = (reader.NAME, reader.VERSION)
+    ROLES = frozenset(("user", "assistant", "system"))
     DESCEND = paths("messages") - {("response",)}
 
     def other(self, path: Path, value: Any, spot: Spot) -> None:

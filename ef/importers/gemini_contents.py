@@ -30,6 +30,7 @@ class Contents(Messages):
     NAME = NAME
     PROVIDER = "google"
     READER = (reader.NAME, reader.VERSION)
+    ROLES = reader.ROLES
     LISTS = ("contents", "history")
     DESCEND = paths("contents", "history", "candidates") | {
         ("candidates", "*"),
@@ -45,6 +46,7 @@ class Contents(Messages):
             return
         reading = self.reading(value)
         if reading.parts:
+            self.known_role(value, spot)
             self.add(spot, self.READER, self._paired(reading, self.chain()))
 
     def other(self, path: Path, value: Any, spot: Spot) -> None:

@@ -27,6 +27,7 @@ from .translator import Given, Spot
 
 SYSTEMS = ("system", "instructions", "system_instruction", "systemInstruction")
 """Keys under which an object has the system's text."""
+_BOM = b"\xef\xbb\xbf"
 _HAS_SYSTEM = re.compile(rb'"(?:system|instructions|system_?[iI]nstruction)"\s*:')
 _WRAPPERS = ("request", "response", "body")
 """Keys under which a log of requests has what this reads."""
@@ -45,6 +46,8 @@ class Messages(DocumentTranslator):
     READER: ClassVar[tuple[str, int]]
     LISTS: ClassVar[tuple[str, ...]] = ("messages",)
     """Keys under which an object has its messages."""
+    ROLES: ClassVar[frozenset[str]]
+    """Who may speak; what another one says counts for nothing, and that is remarked."""
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
@@ -119,6 +122,13 @@ class Messages(DocumentTranslator):
             self._chain = self.begin(None)
         return self._chain
 
+    def known_role(self, value: Mapping[str, Any], spot: Spot) -> None:
+        """Remark a role that the format does not have."""
+        role = value.get("role")
+        if role is not None and (not isinstance(role, str) or role not in self.ROLES):
+            said = f"role {str(role)[:60]!r} is not known: what it says counts for nothing"
+            self.remark("unknown-role", spot, said)
+
     def reading(self, value: Mapping[str, Any]) -> Reading:
         """What the reader makes of a message."""
         raise NotImplementedError
@@ -131,6 +141,7 @@ class Messages(DocumentTranslator):
         reading = self.reading(value)
         if not reading.parts:
             return
+        self.known_role(value, spot)
         self._model = name_in(value.get("model")) or self._model
         self.add(spot, self.READER, reading)
         usage = value.get("usage")
@@ -184,7 +195,7 @@ def is_alone(data: bytes, descend: Paths) -> bool:
 
 def _first_line(data: bytes) -> Mapping[str, Any]:
     """The object that is a file's whole first line, where there are more; else an empty one."""
-    first, _, rest = data.lstrip().partition(b"\n")
+    first, _, rest = data.removeprefix(_BOM).lstrip().partition(b"\n")
     if not first.startswith(b"{") or not rest.strip():
         return {}
     found = read_line(first)

@@ -25,6 +25,7 @@ class Chat(Messages):
     NAME = NAME
     PROVIDER = "openai"
     READER = (reader.NAME, reader.VERSION)
+    ROLES = reader.ROLES
     DESCEND = paths("messages", "choices") | {("choices", "*"), ("response", "choices", "*")}
 
     def reading(self, value: Mapping[str, Any]) -> Reading:

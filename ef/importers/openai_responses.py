@@ -26,6 +26,7 @@ class Responses(Messages):
     KEPT = reader.KEPT
     PROVIDER = "openai"
     READER = (reader.NAME, reader.VERSION)
+    ROLES = reader.ROLES
     LISTS = _LISTS
     DESCEND = paths(*_LISTS)
 
@@ -54,6 +55,7 @@ class Responses(Messages):
         reading = self.reading(value)
         if not reading.parts:
             return
+        self.known_role(value, spot)
         if reader.kind_in(value) in reader.COMPACTIONS:
             self.event(self.chain(), spot, ForeignCompaction(NAME, "compact", None, None))
         if reading.role == "assistant" and self._output and self._response:

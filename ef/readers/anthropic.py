@@ -11,7 +11,7 @@ from typing import Any
 
 from ..events import Channel, Part, PartKind, Reading
 from ..events.shapes import is_map
-from . import claude_code
+from . import claude_code, texts
 from .jsonvalues import parse
 
 NAME, VERSION = "anthropic", 1
@@ -30,7 +30,9 @@ def read(data: bytes, *, channel: Channel | None = None) -> Reading:
 
 
 def reading(message: Mapping[str, Any]) -> Reading:
-    """The reading of a message."""
+    """The reading of a message; some hosts have what the system says among the messages."""
+    if message.get("role") == "system":
+        return texts.system(message.get("content"))
     return claude_code.reading({"type": message.get("role"), "message": message})
 
 

@@ -6,6 +6,7 @@ older `function_call` has no id: its importer names it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,6 +54,8 @@ def reading(message: Mapping[str, Any]) -> Reading:
     if role in ("tool", "function"):
         call_id = id_of(message.get("tool_call_id"))
         text = text_in(content)
+        if content is not None and not isinstance(content, (str, list)):
+            text = json.dumps(content, ensure_ascii=False)  # a caller that gave the value itself
         failed = True if message.get("is_error") is True or message.get("error") is True else None
         name = text_of(message.get("name")) or None
         images = [_block(b, Channel.TOOL) for b in maps_of(content) if kind_of(b) == "image_url"]

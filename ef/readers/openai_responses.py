@@ -36,6 +36,7 @@ _CHANNELS = {
     "system": Channel.SYSTEM,
     "developer": Channel.SYSTEM,
 }
+ROLES = frozenset((*_CHANNELS, "tool"))
 _TEXTS = frozenset(("input_text", "output_text", "text", "summary_text", "reasoning_text"))
 _CALLS = {
     "function_call": "arguments",

@@ -127,6 +127,8 @@ def _named(view: _View, own: str, given: Mapping[str, Any]) -> None:
         case "read":
             _at(view, arguments.files(given))
         case "write" | "edit" | "notebook":
+            if view["action"] == "write" and _is_in_part(given):
+                view["action"] = "edit"
             view["text"] = first(given, arguments.WRITTEN)
             _at(view, arguments.files(given))
         case "search":
@@ -140,6 +142,14 @@ def _named(view: _View, own: str, given: Mapping[str, Any]) -> None:
             view["text"] = first(given, _OTHER_TEXTS)
             path = first(given, _OTHER_FILES)
             _at(view, (path,) if path else ())
+
+
+def _is_in_part(given: Mapping[str, Any]) -> bool:
+    """Whether what is written is not the whole file: it is put behind what is there, or in its midst."""
+    sub, mode = given.get("command"), given.get("mode")
+    if isinstance(sub, str) and sub and commanded.sub_action(sub) == "edit":
+        return True
+    return given.get("append") is True or (isinstance(mode, str) and mode in ("a", "a+", "append"))
 
 
 def _edits(given: Mapping[str, Any]) -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,16 +111,34 @@ def _is_json(value: str, data: bytes) -> bool:
     return True
 
 
+def _waits(path: str) -> bool:
+    """Whether a file of a database's newest changes is there and holds some."""
+    return _state(path)[:1] > (0,)
+
+
+def _state(path: str) -> tuple[int, ...]:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return ()
+    return facts.st_size, facts.st_mtime_ns, facts.st_ino
+
+
 class _Reading:
     """A database, open for reading only. Faults of SQLite are refusals of the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> sqlite3.Connection:
-        wal = Path(f"{self._path}-wal")
-        still = "" if wal.exists() and wal.stat().st_size else "&immutable=1"
-        address = f"file:{quote(os.fspath(self._path.absolute()))}?mode=ro{still}"
+        path = self._path
+        if _waits(f"{path}-journal"):
+            path = self._copy()
+        # Without either, nothing but the file is looked at: it is neither locked nor written to.
+        still = "" if path is not self._path or _waits(f"{path}-wal") else "&immutable=1"
+        mode = "ro" if path is self._path else "rw"
+        address = f"file:{quote(os.fspath(path.absolute()))}?mode={mode}{still}"
         try:
             self._database = sqlite3.connect(address, uri=True, isolation_level=None)
             self._database.text_factory = _lenient
@@ -126,19 +146,47 @@ class _Reading:
             self._database.execute("PRAGMA query_only = ON")
             self._database.execute("BEGIN")
         except sqlite3.Error as fault:
+            self._forget()
             raise self._refused(fault) from None
+        self._before = _state(str(path)) if still else ()
         return self._database
+
+    def _copy(self) -> Path:
+        """A database whose last change was not finished, or is not yet: a copy, in which SQLite takes that back.
+
+        Raises InputRefused while somebody changes it.
+        """
+        self._folder = tempfile.TemporaryDirectory(prefix="ef-")
+        copy = Path(self._folder.name) / self._path.name
+        before = [_state(f"{self._path}{end}") for end in ("", "-journal")]
+        try:
+            for end in ("", "-journal"):
+                shutil.copyfile(f"{self._path}{end}", f"{copy}{end}")
+        except OSError as fault:
+            self._forget()
+            raise self._refused(fault) from None
+        if before != [_state(f"{self._path}{end}") for end in ("", "-journal")]:
+            self._forget()
+            raise self._refused("somebody is writing to it") from None
+        return copy
+
+    def _forget(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def __exit__(self, kind: Any, fault: BaseException | None, _: Any) -> None:
         self._database.close()
+        self._forget()
+        if self._before and self._before != _state(str(self._path)):
+            raise self._refused("somebody wrote to it meanwhile") from None
         if isinstance(fault, sqlite3.Error):
             raise self._refused(fault) from None
 
-    def _refused(self, fault: sqlite3.Error) -> InputRefused:
+    def _refused(self, fault: sqlite3.Error | OSError | str) -> InputRefused:
         return InputRefused(
             where=str(self._path),
             why=f"it is a database that cannot be read: {fault}",
-            remedy="Check it with sqlite3's PRAGMA integrity_check.",
+            remedy="Import it when nobody writes to it, or check it with sqlite3's PRAGMA integrity_check.",
         )
 
 

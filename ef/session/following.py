@@ -17,7 +17,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from ..errors import Busy, CallerError, EfError, TipConflict
+from ..errors import Busy, CallerError, EfError, InputRefused, TipConflict
 from ..importers.formats import Format
 from ..importers.redaction import Redaction, Redactor, is_whole
 from ..log.storelog import StoreLog
@@ -144,6 +144,15 @@ class Watcher:
             self._ways.pop(path, None)
             seen.state = None  # again at the next look
             return Change(path, error=fault)
+        except FileNotFoundError:  # it went away while it was looked at
+            self._ways.pop(path, None)
+            seen.state = None
+            return None
+        except OSError as fault:
+            self._ways.pop(path, None)
+            why = fault.strerror or type(fault).__name__
+            remedy = "Check the path and its rights."
+            return Change(path, error=InputRefused(where=path, why=why, remedy=remedy))
 
     def _unread(self, path: str, size: int) -> bool:
         """Whether a file that did not change has a last line that waits."""
@@ -246,6 +255,8 @@ class Watcher:
         """Keep a file's way in; where it was redacted, what is read of it is not what is stored."""
         length, redaction = content.size, content.redaction
         if redaction is not None:
+            if _state(os.stat(path)) != _state(facts):
+                return  # how much of it was read is not known: the next look takes it as a whole
             length = facts.st_size - redaction.withheld
             redaction.withheld = 0
         read, whole = Blocks(), blake3()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -23,6 +26,8 @@ from ..importers.names import session_stream
 from ..log import Log, source_stream
 from ..log.base import Tip
 from ..log.items import event_of
+from ..log.lmdb_log import LmdbLog
+from ..log.memory import MemoryLog
 
 if TYPE_CHECKING:
     from .content import Content
@@ -59,7 +64,60 @@ class Match:
     digest: bytes
 
 
-_known: WeakKeyDictionary[Log, dict[str, tuple[Tip, Source]]] = WeakKeyDictionary()
+HEAD = 256
+"""Bytes of a source's beginning that are kept to see quickly that another file does not begin so."""
+TAIL_READ_MAX = 256
+"""So many new records of a store are looked through for sources that changed; of more, all sources are surveyed."""
+
+
+class _Index:
+    """The sources of a store as they were at a position, found by path, by length, and by how they begin.
+
+    Threads that import at once share one: `lock` is held while it is changed or looked into.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.position = -1
+        self.tips: dict[str, Tip] = {}
+        self.sources: dict[str, Source] = {}
+        self.damaged: dict[str, DamageError] = {}
+        self.heads: dict[str, bytes] = {}
+        self.lengths: list[int] = []
+        self._at: dict[int, dict[str, Source]] = {}
+        self._by_path: dict[str, dict[str, Source]] = {}
+
+    def put(self, stream: str, tip: Tip, source: Source | None, fault: DamageError | None) -> None:
+        """What a source's stream says now."""
+        old = self.sources.pop(stream, None)
+        self.damaged.pop(stream, None)
+        if old is not None:
+            del self._at[old.length][stream], self._by_path[old.path][stream]
+            if not self._at[old.length]:
+                del self._at[old.length]
+                self.lengths.remove(old.length)
+        self.tips[stream] = tip
+        if fault is not None:
+            self.damaged[stream] = fault
+        if source is not None:
+            self.sources[stream] = source
+            if source.length not in self._at:
+                insort(self.lengths, source.length)
+            self._at.setdefault(source.length, {})[stream] = source
+            self._by_path.setdefault(source.path, {})[stream] = source
+
+    def of_length(self, length: int) -> list[Source]:
+        """The sources that have so many bytes."""
+        with self.lock:
+            return list(self._at.get(length, {}).values())
+
+    def at_path(self, path: str) -> list[Source]:
+        """The sources that were last imported from a path."""
+        with self.lock:
+            return list(self._by_path.get(path, {}).values())
+
+
+_known: WeakKeyDictionary[Log, _Index] = WeakKeyDictionary()
 
 
 class SourceCatalogue:
@@ -68,7 +126,8 @@ class SourceCatalogue:
     def __init__(self, log: Log, *, cached: bool = False) -> None:
         """`cached`: what was read of a source before, by whoever asked so too, is taken where it is the same."""
         self._log = log
-        self._known = _known.setdefault(log, {}) if cached else None
+        self._index = _known.setdefault(log, _Index()) if cached else _Index()
+        self._fresh = False
 
     def all(self) -> list[Source]:
         """All sources whose first and last events can be read, by path."""
@@ -76,18 +135,45 @@ class SourceCatalogue:
 
     def surveyed(self) -> tuple[list[Source], dict[str, DamageError]]:
         """The sources by path, and by id those that cannot be read: a damaged one is no reason to refuse others."""
-        found: list[Source] = []
-        damaged: dict[str, DamageError] = {}
-        for stream, tip in self._log.streams(PREFIX):
-            try:
-                held = self._known.get(stream) if self._known is not None else None
-                source = held[1] if held and held[0] == tip else self._source(stream, tip.seq)
-                if self._known is not None:
-                    self._known[stream] = (tip, source)
-                found.append(source)
-            except DamageError as fault:
-                damaged[stream.removeprefix(PREFIX)] = fault
+        index = self._indexed()
+        with index.lock:
+            found = list(index.sources.values())
+            faults = list(index.damaged.items())
+        damaged = {stream.removeprefix(PREFIX): fault for stream, fault in faults}
         return sorted(found, key=lambda s: (s.path, s.id)), damaged
+
+    def _indexed(self) -> _Index:
+        """The index as the store is now: once for each catalogue."""
+        with self._index.lock:
+            if not self._fresh:
+                self._refresh(self._index)
+                self._fresh = True
+        return self._index
+
+    def _refresh(self, index: _Index) -> None:
+        log = self._log
+        position = log.tip_position() if isinstance(log, (LmdbLog, MemoryLog)) else None
+        if position is not None and index.position >= 0:
+            assert isinstance(log, (LmdbLog, MemoryLog))
+            behind = position - index.position
+            if 0 <= behind <= max(TAIL_READ_MAX, len(index.tips)):
+                new = log.all(after=index.position)
+                heads = [record.header for record in islice(new, behind)]
+                changed = {h.stream for h in heads if h.stream.startswith(PREFIX)}
+                for stream in changed:
+                    self._look(index, stream, log.tip(stream))
+                index.position = position
+                return
+        for stream, tip in log.streams(PREFIX):
+            if index.tips.get(stream) != tip:
+                self._look(index, stream, tip)
+        index.position = -1 if position is None else position
+
+    def _look(self, index: _Index, stream: str, tip: Tip) -> None:
+        try:
+            index.put(stream, tip, self._source(stream, tip.seq), None)
+        except DamageError as fault:
+            index.put(stream, tip, None, fault)
 
     def _source(self, stream: str, last: int) -> Source:
         opened, done = self._event(stream, 1), self._event(stream, last)
@@ -124,17 +210,20 @@ class SourceCatalogue:
 
     def match(self, content: Content) -> Match:
         """Which source a content is, or goes on, or begins."""
-        sources = sorted(self.all(), key=lambda s: s.length)
-        known = [s for s in sources if s.length <= content.size]
+        index = self._indexed()
+        with index.lock:
+            lengths = list(index.lengths)
+        count = bisect_right(lengths, content.size)
+        known = lengths[:count]
         hasher, at, n = blake3(), 0, 0
         best: Source | None = None
         for block in content.blocks():
-            while n < len(known) and known[n].length <= at + len(block):
-                upto = known[n].length - at
+            while n < len(known) and known[n] <= at + len(block):
+                upto = known[n] - at
                 hasher.update(block[:upto])
                 block, at = block[upto:], at + upto
-                if hasher.digest() == known[n].digest:
-                    best = known[n]
+                digest = hasher.digest()
+                best = next((s for s in index.of_length(known[n]) if s.digest == digest), best)
                 n += 1
             hasher.update(block)
             at += len(block)
@@ -142,10 +231,22 @@ class SourceCatalogue:
         if best is not None:
             same = best.length == content.size and best.complete
             return Match(best, "same" if same else "grown", digest)
-        for source in sources[len(known) :]:
-            if source.complete and self._begins(source, content):
-                return Match(source, "prefix", digest)
+        begins = next(content.blocks(), b"")[:HEAD]
+        for length in lengths[count:]:
+            for source in index.of_length(length):
+                if source.complete and self._may_begin(index, source, begins):
+                    if self._begins(source, content):
+                        return Match(source, "prefix", digest)
         return Match(None, "new", digest)
+
+    def _may_begin(self, index: _Index, source: Source, begins: bytes) -> bool:
+        """Whether a source's first bytes are a content's, as far as both are at hand."""
+        head = index.heads.get(source.id)
+        if head is None:
+            head = next((piece for _, piece in self.pieces(source.id)), b"")[:HEAD]
+            index.heads[source.id] = head
+        known = min(len(head), len(begins))
+        return head[:known] == begins[:known]
 
     def _begins(self, source: Source, content: Content) -> bool:
         """Whether a source begins with a content."""
@@ -189,8 +290,7 @@ class SourceCatalogue:
 
     def at_path(self, path: str) -> Source | None:
         """The newest source that was last imported from `path`."""
-        found = [s for s in self.all() if s.path == path]
-        return max(found, key=lambda s: s.length, default=None)
+        return max(self._indexed().at_path(path), key=lambda s: s.length, default=None)
 
     def find(self, name: str) -> Source:
         """The source with this id or unique prefix of it, or the only source of the session named so."""
@@ -244,7 +344,8 @@ class SourceCatalogue:
         return found
 
     def original(self, source: Source, *, length: int | None = None) -> bytes:
-        """The source's bytes as they were imported (at the import of `length` bytes), digest checked.
+        """The source's bytes as they were imported (at the import of `length` bytes, or as many of its lines), digest
+        checked.
 
         Raises Damaged, naming the lines that are missing; NotFound when there was no import of that length.
         """
@@ -259,6 +360,11 @@ class SourceCatalogue:
                 remedy=f"Import {source.path} again: it goes on where it was ended.",
             )
         wanted = max(imports) if length is None else length
+        if 0 < wanted < max(imports) and wanted not in imports:
+            # A file that is the beginning of this one was nothing new; its lines are these.
+            data = self.original(source, length=max(imports))[:wanted]
+            if data.endswith(b"\n"):
+                return data
         if wanted not in imports:
             known = ", ".join(str(n) for n in sorted(imports))
             raise NotFound(

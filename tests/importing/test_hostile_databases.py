@@ -6,6 +6,7 @@ file is cut, spoilt, or made of other things.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -244,3 +245,64 @@ def test_a_second_role_in_a_cell_makes_nobody_a_user(name: str, tmp_path: Path) 
         spoilt(path, table, column, [VALUES["twice"]])
         with ef.open(":memory:") as store, suppress(InputRefused):
             assert FORGED not in tally(store, store.import_file(path).sessions).typed
+
+
+# -- a database that is being written ---------------------------------------------------------------------------
+
+
+def _kept(path: Path, mode: str) -> sqlite3.Connection:
+    """An Agents SDK database of 200 committed messages, and a connection to it."""
+    made = sqlite3.connect(path, isolation_level=None)
+    made.execute(f"PRAGMA journal_mode = {mode}")
+    made.execute(
+        "CREATE TABLE agent_sessions (session_id TEXT PRIMARY KEY, created_at TEXT, updated_at TEXT)"
+    )
+    made.execute(
+        "CREATE TABLE agent_messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, message_data TEXT, "
+        "created_at TEXT)"
+    )
+    made.execute(
+        "INSERT INTO agent_sessions VALUES ('s1', '2026-01-01 00:00:00', '2026-01-01 00:00:00')"
+    )
+    made.execute("BEGIN")
+    for n in range(200):
+        said = json.dumps({"role": "user", "content": f"committed {n} " + "c" * 400})
+        row = ("s1", said, "2026-01-01 00:00:00")
+        made.execute(
+            "INSERT INTO agent_messages (session_id, message_data, created_at) VALUES (?, ?, ?)",
+            row,
+        )
+    made.execute("COMMIT")
+    return made
+
+
+def _texts(path: Path, folder: Path) -> list[str]:
+    with ef.open(folder / f"{path.stem}.ef") as store:
+        result = store.import_file(path)
+        messages = store.session(result.sessions[0]).context().messages
+        return [block["text"] for message in messages for block in message["content"]]
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_what_is_not_committed_is_not_read(mode: str, tmp_path: Path) -> None:
+    """A writer has changed each row, and much of that is in the file; the second file is what its death leaves."""
+    path, left = tmp_path / "open.db", tmp_path / "left.db"
+    writer = _kept(path, mode)
+    writer.execute("PRAGMA cache_size = 3")
+    writer.execute("BEGIN")
+    writer.execute(
+        "UPDATE agent_messages SET message_data = replace(message_data, 'committed', 'UNCOMMITTED')"
+    )
+    sidecar = {"delete": "-journal", "wal": "-wal"}[mode]
+    before = {name: (tmp_path / name).read_bytes() for name in ("open.db", f"open.db{sidecar}")}
+    assert b"UNCOMMITTED" in b"".join(before.values())
+    for name, data in before.items():
+        (tmp_path / name.replace("open", "left")).write_bytes(data)
+    for each in (path, left):
+        texts = _texts(each, tmp_path)
+        assert len(texts) == 200
+        assert all(text.startswith("committed") for text in texts)
+    # Nothing was written to what was read.
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+    writer.execute("ROLLBACK")
+    writer.close()

@@ -422,3 +422,52 @@ def test_parallel_calls_that_share_an_id_get_their_results_in_order(tmp_path: Pa
         assert state.heads["test/pytest:a/status"].value == "passed"
         assert state.heads["test/pytest:b/status"].value == "failed"
         assert store.verify().problems == []
+
+
+def _told(folder: Path, said: list[dict[str, Any]], mark: bytes = b"") -> tuple[Any, list[str]]:
+    path = folder / "chat.jsonl"
+    path.write_bytes(mark + b"\n".join(json.dumps(each).encode() for each in said) + b"\n")
+    with ef.open(folder / "s.ef") as store:
+        result = store.import_file(path)
+        export = store.session(result.sessions[0]).export("openai")
+        return export.messages, [note["kind"] for note in result.notes]
+
+
+def test_a_result_that_is_a_value_and_no_text_is_its_json(tmp_path: Path) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    for n, value in enumerate(({"out": "RESULT"}, 7, False)):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        messages, _ = _told(folder, [
+            {"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": value},
+        ])  # fmt: skip
+        assert json.loads(messages[-1]["content"]) == value
+
+
+def test_a_role_that_is_not_known_is_said_and_known_ones_are_not(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ok"}]
+    for n, (role, notes) in enumerate(
+        (("bot", ["unknown-role"]), ("ASSISTANT", ["unknown-role"]), ("user", []))
+    ):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        assert _told(folder, [*said, {"role": role, "content": "k"}])[1] == notes
+
+
+def test_a_mark_at_the_beginning_hides_no_format(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ok"}]
+    messages, notes = _told(tmp_path, said, b"\xef\xbb\xbf")
+    assert [m["content"] for m in messages] == ["hi", "ok"]
+    assert notes == ["encoding"]
+
+
+def test_what_the_system_says_among_anthropic_messages_is_the_system_s(tmp_path: Path) -> None:
+    use = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
+    back = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
+    messages, notes = _told(tmp_path, [
+        {"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [use]}, {"role": "user", "content": [back]},
+    ])  # fmt: skip
+    assert (messages[0]["role"], messages[0]["content"]) == ("system", "Be brief.")
+    assert notes == []

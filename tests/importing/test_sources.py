@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import ef
-from ef.errors import Damaged, InputRefused
+from ef.errors import Damaged, InputRefused, NotFound
 from ef.log import source_stream
 from ef.testing.damage import delete_record
+from ef.testing.transcripts import transcript
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "claude_code"
 ONE, OTHER = FIXTURES / "split-message.jsonl", FIXTURES / "crlf.jsonl"
@@ -60,3 +61,21 @@ def test_known_bytes_are_not_given_to_another_session(tmp_path: Path) -> None:
         with pytest.raises(InputRefused, match="in the store as session mine"):
             store.import_file(ONE, session="yours")
         assert list(store.session_names()) == ["mine"]
+
+
+def test_the_lines_that_a_shorter_file_has_come_out_exactly_whichever_came_first(
+    tmp_path: Path,
+) -> None:
+    rows = transcript(8, session="s").splitlines(keepends=True)
+    short, long = tmp_path / "short.jsonl", tmp_path / "long.jsonl"
+    short.write_bytes(b"".join(rows[:3]))
+    long.write_bytes(b"".join(rows))
+    for order in ((short, long), (long, short)):
+        with ef.open(tmp_path / f"{order[0].stem}.ef") as store:
+            results = [store.import_file(path) for path in order]
+            for path in order:
+                size = path.stat().st_size
+                assert store.export_original(results[0].source, length=size) == path.read_bytes()
+            for size in (short.stat().st_size - 1, 0, long.stat().st_size + 1):
+                with pytest.raises(NotFound, match="import of length"):
+                    store.export_original(results[0].source, length=size)

@@ -260,3 +260,40 @@ def test_a_file_that_is_only_touched_gives_nothing(file: Path) -> None:
         assert look(watcher) == []
         add(file, LINES[20])
         assert [c.relation for c in look(watcher)] == ["grown"]
+
+
+@pytest.mark.parametrize("how", ["unlinked", "a folder", "a dangling link"])
+def test_a_file_that_goes_away_while_it_is_looked_at_ends_nothing(
+    how: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at its size and its opening."""
+    data = file.read_bytes()
+    with ef.open(file.with_suffix(".ef")) as store:
+        watcher = store.watch(file)
+        look(watcher)
+        add(file, LINES[20])
+        stat, done = os.stat, []
+
+        def gone(path: str, **how_: bool) -> os.stat_result:
+            facts = stat(path, **how_)
+            if str(path) == str(file) and not done:
+                done.append(True)
+                file.unlink()
+                if how == "a folder":
+                    file.mkdir()
+                elif how == "a dangling link":
+                    file.symlink_to(file.with_name("nothing"))
+            return facts
+
+        monkeypatch.setattr(os, "stat", gone)
+        said = look(watcher)
+        monkeypatch.setattr(os, "stat", stat)
+        assert all(c.error is not None for c in said)
+        look(watcher)
+        if how == "a folder":
+            file.rmdir()
+        else:
+            file.unlink(missing_ok=True)
+        file.write_bytes(data + LINES[20])
+        assert [(c.error, c.relation) for c in look(watcher)] == [(None, "grown")]
+        assert store.verify().problems == []

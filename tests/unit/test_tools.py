@@ -279,3 +279,26 @@ def test_a_call_and_its_result_can_be_given_another_id() -> None:
         inner = part.call or part.result
         assert inner is not None and (part.call_id, inner.call_id) == ("n", "n")
     assert named(Part(PartKind.TEXT, Channel.TOOL), "n").call_id == "n"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "action"),
+    [
+        ("fs_write", {"command": "create", "path": "a", "file_text": "x"}, "write"),
+        (
+            "fs_write",
+            {"command": "str_replace", "path": "a", "old_str": "x", "new_str": "y"},
+            "edit",
+        ),
+        ("fs_write", {"command": "insert", "path": "a", "new_str": "y"}, "edit"),
+        ("fs_write", {"command": "append", "path": "a", "new_str": "y"}, "edit"),
+        ("write_file", {"path": "a", "content": "x"}, "write"),
+        ("write_file", {"path": "a", "content": "x", "append": False, "mode": "w"}, "write"),
+        ("write_file", {"path": "a", "content": "x", "append": True}, "edit"),
+        ("write_file", {"path": "a", "content": "x", "mode": "a"}, "edit"),
+    ],
+)
+def test_what_is_put_behind_or_into_a_file_is_an_edit_of_it(
+    name: str, given: dict[str, Any], action: str
+) -> None:
+    assert neutral("c", name, given).action == action
