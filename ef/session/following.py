@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from blake3 import blake3
 
@@ -65,6 +66,8 @@ class _Way:
 
     intake: Intake
     inode: tuple[int, int]
+    file: IO[bytes]
+    """Kept open: what is written to it before it is renamed or removed can still be read then."""
     read: Blocks
     redaction: Redaction | None
 
@@ -89,6 +92,15 @@ class Watcher:
     def stop(self) -> None:
         """The iteration ends after what it is at."""
         self._stopped.set()
+
+    def close(self) -> None:
+        """Let the files go. What changes later is taken in as by a new watcher."""
+        for path in list(self._ways):
+            self._drop(path)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_ways"):
+            self.close()
 
     def __iter__(self) -> Iterator[Change]:
         while not self._stopped.is_set():
@@ -134,22 +146,26 @@ class Watcher:
         elif seen.refused or not self._unread(path, facts.st_size):
             return None
         seen.state = state
+        known = path in self._ways
         try:
-            return self._take(path, facts, settled=now - seen.since >= SETTLED)
+            change = self._take(path, facts, settled=now - seen.since >= SETTLED)
+            if known and path not in self._ways:
+                seen.state = None  # what came in was the last of a file that is gone
+            return change
         except CallerError as refusal:
             first, seen.refused = not seen.refused, True
             named = path in self._paths
             return Change(path, error=refusal) if first and named else None
         except EfError as fault:
-            self._ways.pop(path, None)
+            self._drop(path)
             seen.state = None  # again at the next look
             return Change(path, error=fault)
         except FileNotFoundError:  # it went away while it was looked at
-            self._ways.pop(path, None)
+            self._drop(path)
             seen.state = None
             return None
         except OSError as fault:
-            self._ways.pop(path, None)
+            self._drop(path)
             why = fault.strerror or type(fault).__name__
             remedy = "Check the path and its rights."
             return Change(path, error=InputRefused(where=path, why=why, remedy=remedy))
@@ -176,20 +192,21 @@ class Watcher:
         self, path: str, way: _Way, facts: os.stat_result, *, settled: bool
     ) -> ImportResult | None:
         """What was added; None where nothing can be taken now, or (the way is dropped) not in this way."""
-        begin = way.read.length
-        if way.inode != (facts.st_dev, facts.st_ino) or facts.st_size < begin:
-            del self._ways[path]
+        begin, size, file = way.read.length, facts.st_size, way.file
+        gone = way.inode != (facts.st_dev, facts.st_ino)
+        if gone:
+            size, settled = os.fstat(file.fileno()).st_size, True
+        # One that changed and did not grow was written over: it is looked at as a whole.
+        if size < begin or not way.read.stand(file, all_of_them=size == begin and not gone):
+            self._drop(path)
             return None
-        with open(path, "rb", buffering=0) as file:
-            # One that changed and did not grow was written over: it is looked at as a whole.
-            if not way.read.stand(file, all_of_them=facts.st_size == begin):
-                del self._ways[path]
-                return None
-            file.seek(begin)
-            added = file.read(facts.st_size - begin)
-        if not settled:
+        file.seek(begin)
+        added = file.read(size - begin)
+        if not settled or (gone and way.redaction is not None):
             added = added[: added.rfind(b"\n") + 1]
         if not added:
+            if gone:
+                self._drop(path)
             return None
         intake, clean = way.intake, added
         if way.redaction is not None:
@@ -203,14 +220,22 @@ class Watcher:
         try:
             intake.feed([clean], intake.length + len(clean))
         except TipConflict:
-            del self._ways[path]
+            self._drop(path)
             return None
         except BaseException:
-            self._ways.pop(path, None)
+            self._drop(path)
             raise
         way.read.add(added)
         self._ways.move_to_end(path)
+        if gone:
+            self._drop(path)
         return intake.result
+
+    def _drop(self, path: str) -> None:
+        """A file's way in is of no use any more."""
+        way = self._ways.pop(path, None)
+        if way is not None:
+            way.file.close()
 
     # A file that is not: all of it.
 
@@ -266,10 +291,15 @@ class Watcher:
                 whole.update(data)
         if redaction is None and whole.digest() != intake.digest:
             return  # it was written over meanwhile: the next look takes it as a whole
-        inode = (facts.st_dev, facts.st_ino)
-        self._ways[path] = _Way(intake, inode, read, redaction)
+        file = open(path, "rb", buffering=0)  # noqa: SIM115  (_drop closes it)
+        held = os.fstat(file.fileno())
+        if (held.st_dev, held.st_ino) != (facts.st_dev, facts.st_ino):
+            file.close()
+            return
+        self._drop(path)
+        self._ways[path] = _Way(intake, (facts.st_dev, facts.st_ino), file, read, redaction)
         while len(self._ways) > KEPT:
-            self._ways.popitem(last=False)
+            self._drop(next(iter(self._ways)))
 
 
 def _state(facts: os.stat_result) -> tuple[int, ...]:

@@ -172,8 +172,9 @@ def intake_of(
 ) -> Intake:
     """The way of a content into the log, from its beginning."""
     earlier = catalogue.at_path(content.path) if known is None else None
-    if earlier is not None and content.redaction is None:
-        _stays_redacted(catalogue, earlier)
+    before = known or earlier
+    if before is not None and content.redaction is None:
+        _stays_redacted(catalogue, before)
     name = known.id if known else digest.hex()[:32]
     if known is None and log.tip(source_stream(name)).seq:
         catalogue.find(name)  # it is there and cannot be read: says so

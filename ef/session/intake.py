@@ -210,7 +210,11 @@ class Intake:
             drafts += self._opening()
         if self._grew and fresh:
             grew = SourceGrew(self._stored.length, upto, storable(self._given.path))
-            drafts.append(self._draft(f"grew/{upto}", grew))
+            key = f"grew/{upto}"
+            if (
+                self._log.find(self._stream, key) is None
+            ):  # else it was said by an import that was ended
+                drafts.append(self._draft(key, grew))
             self._grew = False
         drafts += self._bytes(packing)
         drafts += self._notes([*self.remarks, *remarks])

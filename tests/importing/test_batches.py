@@ -153,3 +153,37 @@ def test_a_session_that_was_there_is_shown_while_it_grows(file: Path) -> None:
             hold(None)
         assert list(store.session_names()) == ["long"]
         assert store.verify().problems == []
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("before", [0, 3])
+def test_an_import_that_is_ended_again_and_again_comes_to_its_end(
+    file: Path, before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From nothing, and from a part of the file that was there before (in thirds); it grows once more on the way."""
+    with ef.open(file.with_suffix(".ef")) as store:
+        if before:
+            file.write_bytes(DATA[: len(DATA) // before])
+            store.import_file(file)
+        file.write_bytes(DATA[: len(DATA) * 2 // 3])
+        ends = 0
+        for turn in range(40):
+            if turn == 3:
+                file.write_bytes(DATA)
+            hold(ended_after(1))
+            try:
+                store.import_file(file)
+            except Ended:
+                ends += 1
+            else:
+                break
+            finally:
+                hold(None)
+        assert ends >= 5
+        done = store.import_file(file)
+        assert store.export_original(done.source) == DATA
+        assert store.verify().problems == []
+        assert len(store.sources()) == 1
+        got = answers(store)
+    monkeypatch.undo()
+    assert got == once(file)

@@ -274,3 +274,22 @@ def test_what_was_imported_without_its_secrets_does_not_come_in_with_them_by_an_
         assert store.import_file(other).sessions == ["other"]
         assert store.import_file(other).relation == "same"
     assert holds(tmp_path / "s", SECRET) == []
+
+
+def test_a_file_in_which_no_secret_was_found_does_not_grow_by_one_by_an_oversight(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "clean.jsonl"
+    path.write_bytes(transcript(3))
+    with ef.open(tmp_path / "s") as store:
+        store.import_file(path, redact=KeyFinder())
+        assert store.import_file(path).relation == "same"  # nothing of it is kept
+        said = json.dumps(
+            {"type": "user", "uuid": "more", "message": {"role": "user", "content": SECRET}}
+        )
+        with path.open("a") as more:
+            more.write(said + "\n")
+        with pytest.raises(InputRefused, match="without its secrets before"):
+            store.import_file(path)
+        assert store.import_file(path, redact=KeyFinder()).relation == "grown"
+    assert holds(tmp_path / "s", SECRET) == []

@@ -288,12 +288,43 @@ def test_a_file_that_goes_away_while_it_is_looked_at_ends_nothing(
         monkeypatch.setattr(os, "stat", gone)
         said = look(watcher)
         monkeypatch.setattr(os, "stat", stat)
-        assert all(c.error is not None for c in said)
+        assert all(c.error is not None or c.relation == "grown" for c in said)
         look(watcher)
         if how == "a folder":
             file.rmdir()
         else:
             file.unlink(missing_ok=True)
-        file.write_bytes(data + LINES[20])
-        assert [(c.error, c.relation) for c in look(watcher)] == [(None, "grown")]
+        file.write_bytes(data + LINES[20] + LINES[21])
+        changes = look(watcher) + look(watcher)
+        assert {c.relation for c in changes if c.error is None} == {"grown"}
+        assert len(store.session("grows").context().messages) == once_messages(file, LINES[:22])
         assert store.verify().problems == []
+
+
+@pytest.mark.parametrize("how", ["rotated", "deleted", "replaced"])
+def test_what_was_written_last_before_a_rotation_is_read(how: str, file: Path) -> None:
+    """All of it between two looks: a line more, the file goes, and another is in its place."""
+    other = transcript(9, session="other")
+    with ef.open(file.with_suffix(".ef")) as store:
+        watcher = store.watch(file)
+        look(watcher)
+        add(file, LINES[20])
+        new = file.with_name("new.tmp")
+        new.write_bytes(other)
+        if how == "rotated":
+            file.rename(file.with_suffix(".1"))
+        elif how == "deleted":
+            file.unlink()
+        new.replace(file)
+        changes = look(watcher) + look(watcher)
+        assert [(c.error, c.sessions) for c in changes] == [(None, ("grows",)), (None, ("other",))]
+        assert len(store.session("grows").context().messages) == once_messages(file, LINES[:21])
+        assert store.verify().problems == []
+
+
+def once_messages(path: Path, lines: list[bytes]) -> int:
+    whole = path.with_name("once.jsonl")
+    whole.write_bytes(b"".join(lines))
+    with ef.open(path.with_name("once.ef")) as store:
+        store.import_file(whole)
+        return len(store.session("grows").context().messages)
