@@ -291,13 +291,13 @@ class Watcher:
                 whole.update(data)
         if redaction is None and whole.digest() != intake.digest:
             return  # it was written over meanwhile: the next look takes it as a whole
-        file = open(path, "rb", buffering=0)  # noqa: SIM115  (_drop closes it)
-        held = os.fstat(file.fileno())
+        kept: IO[bytes] = open(path, "rb", buffering=0)  # noqa: SIM115  (_drop closes it)
+        held = os.fstat(kept.fileno())
         if (held.st_dev, held.st_ino) != (facts.st_dev, facts.st_ino):
-            file.close()
+            kept.close()
             return
         self._drop(path)
-        self._ways[path] = _Way(intake, (facts.st_dev, facts.st_ino), file, read, redaction)
+        self._ways[path] = _Way(intake, (facts.st_dev, facts.st_ino), kept, read, redaction)
         while len(self._ways) > KEPT:
             self._drop(next(iter(self._ways)))
 
