@@ -74,6 +74,8 @@ def _session(look: Look, row: dict[str, Any]) -> list[str]:
         f"  {row['session']}: {count(row['messages'], 'message')}, {count(row['events'], 'event')}"
     )
     what += f" ({row['new_events']:,} new)"
+    if not row["messages"]:
+        what += "; nothing in it is a message"
     title = f"    {one_line(row['title'])}" if row["title"] else ""
     return [what, *([look.dim(fit(title, look.width))] if title else [])]
 
